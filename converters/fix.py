@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, check_codes, is_chosen
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, CONSTANT_SIZES, UNREAD, check_codes, is_chosen
 from ir_interp.errors import InexactError, IrInterpError, ReadError, VerificationError, closest
 from ir_interp.files.kinds import FileKind, expect
 from ir_interp.files.writing import check_outputs, replacing
@@ -30,12 +30,14 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
 from .audit import mistakes
+from .audit.constant_sizes import ConstantSizes, constant_sizes
+from .audit.invalid_nodes import valid_node
 from .audit.mistakes import in_float32, missed_sizes, quantised_scales, rounded_scales, scaled_lengths, unrounded
 from .dialects.onnx import DIALECT
 from .onnx.byte_products import make_factors_unsigned
 from .onnx.onnx_files import default_opset, graphs, read_file, weights_beside
 from .onnx.onnx_graph import Graph
-from .onnx.resize_nodes import ResizeNode, UnreadNode, given_names, known_nodes
+from .onnx.resize_nodes import OPS, ResizeNode, UnreadNode, given_names, known_nodes
 from .onnx.resize_subgraph import invalid
 from .portable.portable_model import edit, taken_names, with_resizes_in_sight
 from .portable.portable_resize import Edit
@@ -155,7 +157,7 @@ _REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
     "IRI013": _long_enough,
 }
 """In the order of application: a scale that half precision rounded may have missed a size for that reason."""
-CODES = tuple(sorted(_REMEDIES))
+CODES = (*sorted(_REMEDIES), CONSTANT_SIZES, UNREAD)
 """The codes that can be fixed."""
 
 
@@ -175,10 +177,15 @@ class RepairedResize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairedModel:
-    """The repaired resizes of a model, and the errors of resizes that cannot be read, which stay as they are."""
+    """The repaired resizes of a model, and the errors of resizes that cannot be read, which stay as they are.
+
+    ``shapes`` are those of the inputs at which constant sizes were shown to be a mistake; only at the first does the
+    source work.
+    """
 
     repaired: tuple[RepairedResize, ...]
     unread: tuple[ReadError, ...]
+    shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
 
 
 def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[str] = ()) -> RepairedModel:
@@ -191,10 +198,13 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
     original = model.SerializeToString(deterministic=True)
     graph = taken_names(model, default_opset(model, source.name))
     edits, repaired, refusals = [], [], []
+    before = _nodes(model)
+    valid = _made_valid(model, source, graph, lambda name: is_wanted(UNREAD) and (not layers or name in layers))
     resizes, others = known_nodes(model, source)
-    unread = tuple(node.error for node in others)
+    constants = constant_sizes(model, source, resizes) if is_wanted(CONSTANT_SIZES) else {}
     if layers:
         _check_names(layers, [resize.op.name for resize in resizes], others, source.name)
+    graph = taken_names(model, graph.opset)
     for resize in resizes:
         if layers and resize.op.name not in layers:
             continue
@@ -204,19 +214,68 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
         except InexactError as refusal:
             refusals.append(refusal)
             continue
+        if resize.op.where in constants:
+            chosen.append(_of_dynamic_size(constants[resize.op.where]))
         if chosen:
             edits.append(_edit(resize, chosen, graph))
-            repaired.append(RepairedResize(op=resize.op, output=resize.node.output[0], remedies=tuple(chosen)))
+        if chosen or resize.op.where in valid.changes:
+            made_valid = [Remedy(code=UNREAD, text=text) for text in valid.changes.get(resize.op.where, ())]
+            output_name, done = resize.node.output[0], (*made_valid, *chosen)
+            repaired.append(RepairedResize(op=resize.op, output=output_name, remedies=done))
     if refusals:
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
-    if not edits:
+    unread = tuple(valid.refused.get(node.where, node.error) for node in others)
+    if not repaired:
         shutil.copyfile(source, output)
         return RepairedModel(repaired=(), unread=unread)
-    before = _nodes(model, edits)
     edit(model, graph, edits)
     output.write_bytes(model.SerializeToString(deterministic=True))
-    _check(source, output, original, before, set(graph.initialisers))
-    return RepairedModel(repaired=tuple(repaired), unread=unread)
+    changed = {place: before[place] for place in before if place[1] in {resize.output for resize in repaired}}
+    _check(source, output, original, changed, valid.constants | graph.initialisers.keys())
+    works_at = next((constant.shapes for constant in constants.values()), ())
+    return RepairedModel(repaired=tuple(repaired), unread=unread, shapes=works_at)
+
+
+def _of_dynamic_size(constant: ConstantSizes) -> Remedy:
+    scales = ", ".join(str(np.float32(scale)) for scale in constant.scales)
+    text = f"sizes {', '.join(map(str, constant.sizes))} -> scales {scales}"
+    return Remedy(code=CONSTANT_SIZES, scales=constant.scales, text=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Valid:
+    """The changes that made nodes valid, by place; the errors of the others, and the names of new constants."""
+
+    changes: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, ReadError]
+    constants: Collection[str]
+
+
+def _made_valid(model: onnx.ModelProto, source: Path, graph: Graph, is_chosen_name: Callable[[str], bool]) -> _Valid:
+    """Replace the invalid nodes of a model that have one possible meaning, in place; ``graph`` takes new constants."""
+    _, unread = known_nodes(model, source)
+    edits: list[Edit] = []
+    changes: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, ReadError] = {}
+    for node in unread:
+        if not is_chosen_name(node.name):
+            continue
+        try:
+            valid = valid_node(node, model, unread, graph)
+        except InexactError as refusal:
+            refused[node.where] = ReadError(refusal.reason, node.where)
+            continue
+        edits.append(
+            Edit(
+                graph=node.values.graph,
+                depth=node.values.depth,
+                output=valid.node.output[0],
+                nodes=[valid.node],
+            )
+        )
+        changes[node.where] = valid.changes
+    edit(model, graph, edits)
+    return _Valid(changes=changes, refused=refused, constants=graph.initialisers.keys())
 
 
 def _check_names(layers: Sequence[str], names: Sequence[str], unread: Sequence[UnreadNode], where: str) -> None:
@@ -242,7 +301,8 @@ def _edit(resize: ResizeNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
             _set(node, "scales", list(values))
         else:
             place = 1 + given_names(resize.op.version).index("scales")
-            node.input[place] = graph.constant(values, np.float32, name=f"{resize.op.name}/scales")
+            name = graph.constant(values, np.float32, name=f"{resize.op.name}/scales")
+            node.input[place:] = [name]  # sizes are the last input, and exclude scales
     return Edit(graph=resize.values.graph, depth=resize.values.depth, output=node.output[0], nodes=[node])
 
 
@@ -260,28 +320,30 @@ _Place = tuple[int, str]
 """A graph, by its number among those of a model, and the output tensor of a node in it."""
 
 
-def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
-    """Return copies of the nodes that edits replace."""
-    nodes = {}
-    for number, graph in enumerate(graphs(model.graph)):
-        outputs = {edit.output for edit in edits if edit.graph is graph}
-        for node in graph.node:
-            for output in outputs & set(node.output):
-                nodes[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
-    return nodes
+def _nodes(model: onnx.ModelProto) -> dict[_Place, onnx.NodeProto]:
+    """Return copies of the resizes of a model, which edits may replace."""
+    return {
+        (number, output): onnx.NodeProto.FromString(node.SerializeToString())
+        for number, graph in enumerate(graphs(model.graph))
+        for node in graph.node
+        if node.op_type in OPS
+        for output in node.output
+    }
 
 
 # Checks of the result
 
 
-def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: set[str]) -> None:
+def _check(
+    source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: Collection[str]
+) -> None:
     """Undo the intended changes in the written file, and require the model that was read, byte for byte.
 
     Raises VerificationError if anything else has changed, or the result is not valid and its source was.
     """
     model = read_file(output)
     for number, graph in enumerate(graphs(model.graph)):
-        others = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
+        others = [node for node in graph.node if not (node.op_type == "Constant" and set(node.output) <= set(added))]
         nodes = [before.get((number, next(iter(node.output), "")), node) for node in others]
         _replace(graph.node, nodes)
         _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])
@@ -381,8 +443,11 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
             unread=model.unread,
         )
         if (repaired or products) and options.verify:
-            comparison, note = _compared(source, temporary, options, must_run=not model.unread)
+            comparison, note = _compared(source, temporary, options, model)
             done = replace(done, comparison=comparison, note=note)
+            is_same_there = all(repair.remedy.code == CONSTANT_SIZES for repair in done.repairs)
+            if comparison is not None and repaired and is_same_there and not comparison.is_proven:
+                raise VerificationError(f"{source.name}: {comparison.summary} with scales; nothing was written")
             if comparison is not None and not repaired and not comparison.is_proven:  # by default its source saturates
                 raise VerificationError(
                     f"{source.name}: {comparison.summary} with unsigned weights; nothing was written"
@@ -399,17 +464,18 @@ def _with_unsigned_weights(path: Path) -> int:
     return count
 
 
-def _compared(source: Path, result: Path, options: FixOptions, *, must_run: bool) -> tuple[ModelComparison | None, str]:
+def _compared(
+    source: Path, result: Path, options: FixOptions, model: RepairedModel
+) -> tuple[ModelComparison | None, str]:
     """Return how a fixed model compares with its source, and why not if the source did not run.
 
     Raises VerificationError if the result does not run, unless a resize that nothing can read is in it.
     """
-    over = partial(
-        compare_models,
-        inputs=Inputs.of(options),
-        per_resize=True,
-        progress=options.progress,
-    )
+    inputs = Inputs.of(options)
+    if model.shapes and not (inputs.shapes or inputs.files):
+        _check_other_sizes(result, inputs, model.shapes[1:], options)
+        inputs = replace(inputs, shapes=model.shapes[0])
+    over = partial(compare_models, inputs=inputs, per_resize=True, progress=options.progress)
     try:
         comparison = over(source, result)
     except ReadError:
@@ -419,8 +485,21 @@ def _compared(source: Path, result: Path, options: FixOptions, *, must_run: bool
         try:
             over(result, result)
         except IrInterpError as own:
-            if not must_run:
+            if model.unread:
                 return None, f"not compared, because neither model runs: {own}"
             raise VerificationError(f"{own}; nothing was written; --no-verify writes it unverified") from None
         return None, f"before: {problem}; after: it runs"
     return replace(comparison, first=source, second=result), ""
+
+
+def _check_other_sizes(
+    result: Path, inputs: Inputs, others: Sequence[Mapping[str, tuple[int, ...]]], options: FixOptions
+) -> None:
+    """Raise VerificationError if a repaired model does not run at the sizes at which its source did not."""
+    for shapes in others:
+        try:
+            compare_models(result, result, replace(inputs, shapes=shapes), progress=options.progress)
+        except IrInterpError as problem:
+            listed = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+            advice = "nothing was written; --ignore IRI019 keeps the sizes, --no-verify writes it unverified"
+            raise VerificationError(f"it does not run with {listed}: {problem}; {advice}") from None

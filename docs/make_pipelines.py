@@ -31,9 +31,9 @@ A pipeline is the preprocessing of a model's images, as an ordered list of steps
 
 - `preprocessor_config.json` of Hugging Face: {len(PROCESSORS)} classes of image processors (below). Name the \
 `--backend`, unless the class ends in `Fast`, `Pil` or `FeatureExtractor`. transformers 4 resized with Pillow unless \
-`use_fast` was set; transformers 5 resizes with torchvision.
+`use_fast` was set; transformers 5 resizes with torchvision. In Python, also the object.
 - `config.json` or `pretrained_cfg` of timm: `crop_pct`, `crop_mode` (center, squash, border), `interpolation`, \
-`mean`, `std`. The backend is Pillow.
+`mean`, `std`. The backend is Pillow. In Python, also the object of `create_transform`, for evaluation.
 - printed torchvision transforms, as .txt: `Compose` of v1 and v2, presets of weights. Name the `--backend` if the \
 text leaves open whether it resizes images or tensors.
 - an ONNX model that Ultralytics exported: its metadata, for letterbox or the crop of a classifier

@@ -61,12 +61,40 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple[object, ...], k
     known = [parameter for parameter in signature.parameters if parameter != "self"]
     for keyword in kwargs:
         if keyword not in known:
-            return f"{name}() has no argument {keyword!r}; {closest(keyword, known)}"
+            return f"{name}() has no argument {keyword!r}; {_of_library(keyword, known) or closest(keyword, known)}"
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
         return f"{name}(): {error}; expected {name}({', '.join(_positional(signature))})"
     return ""
+
+
+_FOREIGN: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("interpolation", "resample", "method", "mode", "order"), ("like", "")),
+    **dict.fromkeys(("scale_factor", "fx", "fy", "zoom"), ("scales", "scales=(2, 2)")),
+    **dict.fromkeys(("dsize", "output_shape"), ("sizes", "sizes=(height, width)")),
+    "channel_axis": ("axes", "axes=(0, 1)"),
+    "align_corners": ("like", 'like="torch:bilinear,align_corners=true"'),
+    "reducing_gap": ("like", 'like="pillow:bicubic,reducing_gap=2"'),
+}
+"""Keywords of image libraries: the argument here that says the same, and an example of it."""
+_CALLS = {
+    "interpolation": 'like="opencv:cubic" or like="torchvision:bilinear"',
+    "resample": 'like="pillow:bicubic"',
+    "method": 'like="tensorflow:bicubic" or like="jax:cubic"',
+    "mode": 'like="torch:bicubic"',
+    "order": 'like="skimage:1" or like="scipy:1"',
+}
+"""Calls for the keywords that choose a kernel."""
+
+
+def _of_library(keyword: str, known: Collection[str]) -> str:
+    """Return the argument that stands for a keyword of an image library; an empty text if there is none."""
+    argument, example = _FOREIGN.get(keyword, ("", ""))
+    if argument not in known:
+        return ""
+    text = f"the equivalent is {argument}=, as in {_CALLS.get(keyword, example)}"
+    return text if argument == "like" or "like" not in known else f"{text}; like= names the library's call"
 
 
 def _positional(signature: inspect.Signature) -> list[str]:

@@ -306,6 +306,26 @@ AUDIT_RULES = (
         test="fix/test_quantised_scales.py::test_scales_of_levels",
     ),
     Rule(
+        code="IRI019",
+        severity=Severity.WARNING,
+        summary="Constant sizes in a model of dynamic size.",
+        story=(
+            "An exporter that traces a model records the sizes of the traced input: in a feature pyramid, the sizes "
+            "[1, 256, 64, 64] of a level. The inputs are declared dynamic, but the model works at the traced size "
+            "only: elsewhere, the result is added to or concatenated with a tensor of another size. The resize alone "
+            "is the same in every runtime. ONNX's shape inference shows the mistake: the shapes of the model are "
+            "consistent at one size of its inputs, contradict each other at two and three times that size, and are "
+            "consistent at all three with scales instead. A constant size that contradicts nothing, such as that of a "
+            "classifier's image, is no mistake."
+        ),
+        remedy=(
+            "`ir-interp fix` writes the scales that mean the same at the size at which the model works, compares "
+            "both models there, and runs the repaired one at two and three times that size. Sizes that are no "
+            "multiple of the network's strides may need an export that computes the sizes from shapes."
+        ),
+        test="fix/test_constant_sizes.py::test_a_pyramid_then_works_at_other_sizes",
+    ),
+    Rule(
         code="IRI021",
         severity=Severity.ERROR,
         summary="A runtime crashes on it.",
@@ -404,14 +424,17 @@ AUDIT_RULES = (
         summary="A resize that cannot be read.",
         story=(
             "The node contradicts itself, or its operator set does not define it: a mode that ONNX does not have, "
-            "sizes and scales at once, an Upsample of operator set 10 or later. ONNX gives it no meaning, so nothing "
-            "is predicted for it: its verdicts are unknown. All other resizes of the file are audited as usual."
+            "sizes and scales at once, an Upsample of operator set 10 or later. Nothing is predicted for it; `--run` "
+            "shows what the installed runtimes do. OpenVINO, for example, runs an Upsample of any operator set, and "
+            "of sizes and scales takes the sizes. All other resizes of the file are audited as usual."
         ),
         remedy=(
-            "Export the model again, or correct the node: the finding names the attribute or input and what was "
-            "expected. `ir-interp fix` leaves such a node as it is, `convert` refuses it by name."
+            "`ir-interp fix` repairs a node with one possible meaning. An Upsample becomes a Resize that computes "
+            "what Upsample-9 does. An empty mode becomes the default, nearest. Sizes or scales go if the shapes of "
+            "the model contradict them; scales stay if both mean the same. Every other such node stays as it is, "
+            "and `convert` refuses it by name: export the model again, or correct the node."
         ),
-        test="audit/test_unread_resizes.py::test_a_row_with_its_error",
+        test="fix/test_invalid_nodes.py::test_an_upsample_becomes_what_it_was_in_operator_set_9",
     ),
     Rule(
         code="IRI028",
@@ -520,6 +543,8 @@ FAILURES = {
 ON_REQUEST = "IRI031"
 """The finding that is reported only where it is selected."""
 
+CONSTANT_SIZES = "IRI019"
+"""The finding about constant sizes in a model of dynamic size."""
 BYTE_PRODUCTS = "IRI026"
 """The finding about sums of 8-bit products."""
 UNREAD = "IRI027"

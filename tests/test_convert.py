@@ -18,6 +18,7 @@ import ir_interp
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.converters.conversion.routes import PATHS
 from ir_interp.files.kinds import FileKind
+from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
@@ -227,3 +228,16 @@ def test_a_pair_without_a_path(tmp_path: Path) -> None:
     source = ROOT / "samples" / "pyramid_nearest" / "tensorrt.json"
     with pytest.raises(ReadError, match=r"no conversion from \.json to \.txt; \.json becomes \.onnx, "):
         ir_interp.convert(source, tmp_path / "m.txt")
+
+
+def test_a_window_of_run_time_whose_length_is_not_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length follows from the resize: a start and an end for each axis."""
+    monkeypatch.chdir(tmp_path)
+    crop = "tf_crop_and_resize"
+    text = f"""g (float[1,1,h,w] x, float[n] window) => (float[1,1,c,d] y) <float[4] s = {{1, 1, 2, 2}}> {{
+        y = Resize <mode = "linear", coordinate_transformation_mode = "{crop}"> (x, window, s)
+    }}"""
+    save_model(Path("a.onnx"), text)
+    report = ir_interp.convert("a.onnx", "a.xml")
+    assert report.verification is not None
+    assert all(output.passes for output in report.verification.outputs)

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ir_interp.diagnostic_codes import EXCEPTION, RULES, UNREAD, Rule, Severity
+from ir_interp.diagnostic_codes import CONSTANT_SIZES, EXCEPTION, RULES, UNREAD, Rule, Severity
 from ir_interp.errors import IrInterpError, ReadError, SpecError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
@@ -46,6 +46,8 @@ from ..verify.graphs import ModelInput, dimensions_text, read
 from ..verify.input_shapes import fits, named
 from ..verify.tolerances import absolute_differences
 from . import mistakes
+from .constant_sizes import ConstantSizes, constant_sizes
+from .invalid_nodes import Meaning, meaning
 from .mistakes import earlier
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -64,13 +66,17 @@ def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[in
     raise ReadError(f"shape {list(shape)} does not fit; {tensor.text}", path.name)
 
 
-def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode]]:
-    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
+def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unread], Mapping[str, ConstantSizes]]:
+    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read.
+
+    Last, by place, those whose constant sizes are a mistake in a model of dynamic size.
+    """
     outline = read_outline(path)
     stated, functions = inlined(outline, path.name), functions_of(outline)
     if not shapes:
         resizes, unread = known_nodes(stated, path)
-        return [replace(node, functions=functions) for node in resizes], unread
+        constants = constant_sizes(stated, path, resizes)
+        return [replace(node, functions=functions) for node in resizes], _invalid(unread, stated), constants
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
@@ -81,7 +87,16 @@ def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unr
         output.type.tensor_type.ClearField("shape")
     before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
     resizes, unread = known_nodes(model, path)
-    return [replace(node, dynamic=before.get(node.op.where), functions=functions) for node in resizes], unread
+    with_shapes = [replace(node, dynamic=before.get(node.op.where), functions=functions) for node in resizes]
+    return with_shapes, _invalid(unread, model), {}
+
+
+def _invalid(unread: Sequence[UnreadNode], model: onnx.ModelProto) -> list[Unread]:
+    """Return the nodes of a model that cannot be read, each with its only meaning if it has one."""
+    return [
+        Unread(name=node.name, where=node.where, error=node.error, node=node, meaning=meaning(node, model, unread))
+        for node in unread
+    ]
 
 
 @contextmanager
@@ -294,11 +309,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A resize that cannot be read, and why."""
+    """A resize that cannot be read, and why; one of an ONNX model has its ``node``, and its only meaning if any."""
 
     name: str
     where: str
     error: ReadError
+    node: UnreadNode | None = None
+    meaning: Meaning | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,11 +371,8 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
 def found(path: Path, shapes: Shapes) -> Inside:
     """Return the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
-        nodes, unread = chosen_nodes(path, shapes)
-        return Inside(
-            resizes=[_of_node(path, node) for node in completed(path, nodes)],
-            unread=[Unread(name=node.name, where=node.where, error=node.error) for node in unread],
-        )
+        nodes, unread, constants = chosen_nodes(path, shapes)
+        return Inside(resizes=[_of_node(path, node, constants) for node in completed(path, nodes)], unread=unread)
     with reshaped_model(path, shapes) as reshaped:
         known, others = known_layers(reshaped)
         return Inside(
@@ -367,8 +381,10 @@ def found(path: Path, shapes: Shapes) -> Inside:
         )
 
 
-def _of_node(path: Path, node: ResizeNode) -> Found:
+def _of_node(path: Path, node: ResizeNode, constants: Mapping[str, ConstantSizes]) -> Found:
     remarks, likely = predictions.remarks(node.op), tuple(mistakes.of_node(node))
+    if node.op.where in constants:
+        likely += ((CONSTANT_SIZES, constants[node.op.where].message),)
     return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
 
 
@@ -385,7 +401,8 @@ _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "
 class Finding(Record):
     """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's.
 
-    ``trained`` is the preprocessing that the model was trained with, where that is what differs.
+    ``trained`` is the preprocessing that the model was trained with, where that is what differs. ``is_repairable``
+    means that ``fix`` repairs this one, where it does not repair every finding of the code.
     """
 
     KEYS = ("code", "severity", "runtime", "file", "where", "message")
@@ -397,6 +414,7 @@ class Finding(Record):
     runtime: str | None = None
     severity: Severity
     trained: str = ""
+    is_repairable: bool = False
 
     @property
     def rule(self) -> Rule:
@@ -507,7 +525,10 @@ class Audited(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadResize(Record):
-    """A resize that cannot be read, and why: a row of an audit whose verdicts are unknown."""
+    """A resize that cannot be read, and why: a row of an audit whose verdicts are unknown, unless runtimes were run.
+
+    ``changes`` are what ``fix`` does to it; empty if it may mean several things, or nothing.
+    """
 
     KEYS = (
         "file",
@@ -523,6 +544,8 @@ class UnreadResize(Record):
     resize: str
     where: str
     problem: str
+    changes: tuple[str, ...] = ()
+    seen: Mapping[str, Verdict] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
 
@@ -533,13 +556,17 @@ class UnreadResize(Record):
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """An unknown verdict for each runtime."""
-        return dict.fromkeys(self.titles, Verdict(kind=Kind.UNKNOWN, reason=f"it cannot be read: {self.problem}"))
+        """The observed verdict of each runtime, else an unknown one."""
+        unknown = Verdict(kind=Kind.UNKNOWN, reason=f"it cannot be read: {self.problem}")
+        return dict.fromkeys(self.titles, unknown) | dict(self.seen)
 
     @property
     def judged(self) -> dict[str, Judged]:
-        """The same for each runtime."""
-        return {name: Judged(verdict=verdict, prediction=verdict.kind) for name, verdict in self.verdicts.items()}
+        """The verdicts beside their predictions, which are unknown."""
+        return {
+            name: Judged(verdict=verdict, prediction=Kind.UNKNOWN, run=name in self.seen)
+            for name, verdict in self.verdicts.items()
+        }
 
     @property
     def unknown(self) -> str:
@@ -556,6 +583,7 @@ class UnreadResize(Record):
             file=self.file,
             where=self.where,
             severity=rule.severity,
+            is_repairable=bool(self.changes),
         )
 
 

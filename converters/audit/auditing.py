@@ -21,18 +21,19 @@ import onnx
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
-from ir_interp.executor.resize import resize
+from ir_interp.executor.resize import resize as resized
 from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed, opened
 from ir_interp.files.memory import check_bytes, unforeseen
 from ir_interp.files.writing import exists, real, scratch
 from ir_interp.ir.ir_files import is_foreign
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
 from ir_interp.specs import Nearest
 
 from .. import qnn_placement, tensorrt_importer, workers
 from ..onnx import resize_subgraph as onnx_model
-from ..onnx.resize_nodes import single
+from ..onnx.resize_nodes import alone, single
 from ..openvino import ir_save as openvino_model
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES, Predictor, runtimes_for
@@ -100,9 +101,59 @@ def seen(
             if answer.lacks:
                 continue
             with noted(errors, audited[place].op.where):
-                verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
+                verdicts[place][name] = _judged(audited[place].op, answer, folder / str(place))
     texts = [audited_resizes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
     return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, texts, strict=True)]
+
+
+def seen_invalid(invalid: Sequence[Unread], rows: Sequence[UnreadResize], progress: Progress) -> list[UnreadResize]:
+    """Return resizes that cannot be read with what installed runtimes do with them, as they stand in their files."""
+    with scratch() as folder:
+        jobs: list[tuple[int, probe.Job]] = []
+        for place, (resize, row) in enumerate(zip(invalid, rows, strict=True)):
+            jobs += [(place, job) for job in _invalid_jobs(resize, row, folder / str(place))]
+        # Any of them may end its process.
+        answers = probe.run([job for _, job in jobs], progress)
+        seen: list[dict[str, Verdict]] = [{} for _ in rows]
+        for (place, job), answer in zip(jobs, answers, strict=True):
+            if not answer.lacks:
+                seen[place][job.runtime] = _judged_invalid(invalid[place], answer, folder / str(place))
+    return [replace(row, seen=those) for row, those in zip(rows, seen, strict=True)]
+
+
+def _invalid_jobs(resize: Unread, row: UnreadResize, folder: Path) -> Iterator[probe.Job]:
+    """Yield the installed runtimes of ONNX models for a node that cannot be read, if its inputs are known."""
+    node = resize.node
+    if node is None or not node.node.input:
+        return
+    try:
+        shape = static_shape(node.values.shape(node.node.input[0]))
+        model = alone(node.node, node.values, node.values.dtype(node.node.input[0]), shape or ())
+        if shape is None or model is None:
+            return
+        check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), resize.where)
+    except IrInterpError:
+        return
+    folder.mkdir()
+    onnx.save(model, folder / "own.onnx")
+    x = _random(shape, node.values.dtype(node.node.input[0]))
+    np.save(folder / "x.npy", x)
+    if resize.meaning is not None and _is_small(resize.meaning.op):
+        np.save(folder / _WANTED, resized(x, resize.meaning.op.spec))
+    for name in row.titles:
+        if name in probe.INSTALLED and name in probe.RUNNERS:
+            yield probe.Job(runtime=name, model=str(folder / "own.onnx"), array=str(folder / "x.npy"))
+
+
+def _judged_invalid(resize: Unread, answer: probe.Ran, folder: Path) -> Verdict:
+    """Return the verdict of a run: as for any resize if there is one meaning, else whether the runtime runs it."""
+    if resize.meaning is not None and exists(folder / _WANTED):
+        return _judged(resize.meaning.op, answer, folder)
+    if answer.crash:
+        return Verdict(kind=Kind.CRASHES, reason=answer.crash)
+    if answer.output is None:
+        return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
+    return Verdict(kind=Kind.UNKNOWN, reason=f"it runs, and gives shape {list(answer.output.shape)}")
 
 
 def _jobs(candidate: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
@@ -112,11 +163,11 @@ def _jobs(candidate: Found, row: Audited, folder: Path) -> Iterator[tuple[str, p
         return
     x = _values(candidate.op)
     try:
-        resized = resize(x, candidate.op.spec)
+        expected = resized(x, candidate.op.spec)
     except SpecError:  # strings and complex numbers are copied, but not averaged
         return
     np.save(folder / "x.npy", x)
-    np.save(folder / _WANTED, resized)
+    np.save(folder / _WANTED, expected)
     for name in row.predictions:
         path = _model(candidate, name, folder)
         if path is not None:
@@ -183,21 +234,24 @@ def _is_small(op: ResizeOp) -> bool:
 
 
 def _values(op: ResizeOp) -> NDArray[Any]:
+    return _random(tuple(size or 1 for size in op.shape or ()), op.dtype)
+
+
+def _random(shape: tuple[int, ...], element: str | None) -> NDArray[Any]:
     """Return random values; integers have the range of pixels."""
-    shape = tuple(size or 1 for size in op.shape or ())
-    rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
+    rng, dtype = np.random.default_rng(0), np.dtype(element or "float32")
     if dtype.kind == "f":
         return rng.random(shape).astype(dtype)
     lowest = -BRIGHTEST if dtype == np.int8 else 0
     return rng.integers(lowest, 2 if dtype.kind == "b" else BRIGHTEST, shape).astype(dtype)
 
 
-def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
+def _judged(op: ResizeOp, answer: probe.Ran, folder: Path) -> Verdict:
     if answer.crash:
         return Verdict(kind=Kind.CRASHES, reason=answer.crash)
     if answer.output is None:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
-    expected, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
+    expected, is_copy = np.load(folder / _WANTED), isinstance(op.spec.kernel, Nearest)
     if expected.dtype.kind in "iu":
         tolerance = tolerances.INTEGERS / BRIGHTEST
         return verdict(expected, answer.output, is_copy=is_copy, scale=BRIGHTEST, tolerance=tolerance)
@@ -206,7 +260,8 @@ def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
 
 def _plain(refusal: str) -> str:
     """Return a runtime's error text without places in its source, cut short."""
-    return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]
+    places = r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*|Load model from \S+ failed:"
+    return re.sub(places, "", refusal)[:_LONGEST]
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
@@ -338,6 +393,7 @@ def results(
     """
     resizes: list[Found] = []
     audited: list[Audited] = []
+    invalid: list[Unread] = []
     unread: list[UnreadResize] = []
     errors: list[ReadError] = []
     for number, path in enumerate(paths):
@@ -346,7 +402,10 @@ def results(
             inside = of_file(path, shapes or {}, asks_exporters=runtimes is None)
             audited += [_audited(resize, runtimes) for resize in inside.resizes]
             unread += [_unread(path, resize, runtimes) for resize in inside.unread]
+            invalid += inside.unread
             resizes += inside.resizes
+    if run:
+        unread = seen_invalid(invalid, unread, progress)
     rows = seen(resizes, audited, errors, progress) if run else audited
     result = Result(rows=rows, unread=unread, errors=errors)
     if (
@@ -386,7 +445,10 @@ def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> Unrea
     error = resize.error
     place = error.where.removeprefix(resize.where)
     problem = f"{place}: {error.problem}" if place else error.problem
-    return UnreadResize(file=str(path), resize=resize.name, where=resize.where, problem=problem, titles=titles)
+    changes = resize.meaning.changes if resize.meaning else ()
+    return UnreadResize(
+        file=str(path), resize=resize.name, where=resize.where, problem=problem, changes=changes, titles=titles
+    )
 
 
 def _asked(dialect: str, chosen: Collection[str] | None) -> Iterator[tuple[str, Predictor]]:

@@ -28,6 +28,7 @@ from ir_interp.translation.meaning import first_difference
 from ir_interp.version import Processor, processor
 
 from .. import qnn_placement, tensorrt_importer
+from ..audit import invalid_nodes
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
 from ..intermediate import Intermediate
@@ -36,7 +37,7 @@ from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
 from ..runtimes.execution import WRONG_WITHOUT_AVX2, save_model
 from ..sources.model_summary import parts
-from ..sources.readers import Source, as_file, load, operations, part, shown_path
+from ..sources.readers import Source, as_file, is_in_memory, load, operations, part, shown_path
 from ..tensorrt import LayerSettings
 from ..tensorrt_importer import Answer, Layer
 from ..verify import graphs
@@ -143,7 +144,12 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
-        written = _written(kinds, read, temporary[-1], options)
+        try:
+            written = _written(kinds, read, temporary[-1], options)
+        except ReadError:
+            if kinds[0] is FileKind.ONNX:  # names every node that cannot be read, and the repair
+                invalid_nodes.check(read, None if is_in_memory(original) else source)
+            raise
         at_first = _at_first(options, states)
         proof = None
         if between:

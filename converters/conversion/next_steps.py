@@ -16,7 +16,7 @@ from ..portable.targets import names
 from ..reports import Mistake, Row
 from ..sources.readers import Source, is_in_memory
 
-_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018", "IRI019")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _RELEASES = "IRI017"
 _WRONG, _UNKNOWN, _PREPROCESSING = "IRI024", "IRI025", "IRI041"
@@ -24,7 +24,9 @@ _WRONG, _UNKNOWN, _PREPROCESSING = "IRI024", "IRI025", "IRI041"
 
 def mistaken(findings: Iterable[Finding]) -> frozenset[str]:
     """Return the files with mistakes that ``fix`` repairs."""
-    return frozenset(finding.file for finding in findings if _is_fixed(finding.file, finding.code))
+    return frozenset(
+        finding.file for finding in findings if finding.is_repairable or _is_fixed(finding.file, finding.code)
+    )
 
 
 def _is_fixed(file: str, code: str) -> bool:
@@ -85,7 +87,7 @@ def _repaired(file: str) -> str:
 def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
     """Return a command line for the file of a finding; of ``mistaken`` files it takes the repaired one."""
     file, kind = finding.file, FileKind.of(finding.file)
-    if _is_fixed(file, finding.code):
+    if finding.is_repairable or _is_fixed(file, finding.code):
         return _fix(file)
     if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime in names():
         return _rewritten(_repaired(file) if file in mistaken else file, str(finding.runtime))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,8 @@ class UnreadNode:
     name: str
     where: str
     error: ReadError
+    node: onnx.NodeProto
+    values: Values
 
 
 def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
@@ -104,13 +106,21 @@ def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNo
 def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
-    ``path`` is where it was read: its name stands in places, its folder holds external data. Raises ReadError for the
-    first node that cannot be read.
+    ``path`` is where it was read: its name stands in places, its folder holds external data. Raises ReadError that
+    names all nodes that cannot be read.
     """
     resizes, unread = known_nodes(model, path, semantics)
-    for node in unread:
-        raise node.error
+    if unread:
+        raise unread_error(unread, path.name)
     return resizes
+
+
+def unread_error(unread: Sequence[UnreadNode], where: str) -> ReadError:
+    """Return one error for all nodes of a file that cannot be read."""
+    if len(unread) == 1:
+        return unread[0].error
+    listed = "; ".join(str(node.error).removeprefix(f"{where}:") for node in unread)
+    return ReadError(f"{len(unread)} resizes cannot be read: {listed}", where)
 
 
 def known_nodes(
@@ -121,9 +131,10 @@ def known_nodes(
     unread: list[UnreadNode] = []
     for place, node, scope in _resizes(model, path):
         try:
-            resizes.append(ResizeNode(op=_read_node(node, place, scope, semantics), node=node, values=scope))
+            resizes.append(ResizeNode(op=read_node(node, place, scope, semantics), node=node, values=scope))
         except ReadError as error:
-            unread.append(UnreadNode(name=node.name or next(iter(node.output), ""), where=place, error=error))
+            name = node.name or next(iter(node.output), "")
+            unread.append(UnreadNode(name=name, where=place, error=error, node=node, values=scope))
     return resizes, unread
 
 
@@ -176,8 +187,8 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
                 yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed, node))
 
 
-def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
-    """Return a node as a resize."""
+def read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
+    """Return a node as a resize. Raises ReadError for one that contradicts itself."""
     if len(node.output) != 1:
         raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", where)
     if not node.input:
@@ -298,20 +309,27 @@ def single(node: ResizeNode) -> onnx.ModelProto | None:
     Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
     """
     op = node.op
-    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+    if op.shape is None or None in op.shape:
+        return None
+    return alone(node.node, node.values, op.dtype, node.stated.shape or op.shape)
+
+
+def alone(node: onnx.NodeProto, values: Values, dtype: str | None, shape: PartialShape) -> onnx.ModelProto | None:
+    """Return a model of a node as it stands, with an input of ``shape``; None if run time decides other inputs."""
+    if dtype in (None, "bfloat16", "str"):
         return None
     copy = onnx.NodeProto()
-    copy.CopyFrom(node.node)
+    copy.CopyFrom(node)
     constants = []
     for name in dict.fromkeys(name for name in copy.input[1:] if name):
-        value = node.values.value(name)
+        value = values.value(name)
         if value is None:
             return None
         constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
-    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(node.stated.shape or op.shape)]
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype or "float32"))
+    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(shape)]
     x = helper.make_tensor_value_info(copy.input[0], element, dims)
-    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
+    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(shape))
     graph = helper.make_graph([copy], "resize", [x], [y], constants)
-    opset = helper.make_opsetid("", node.values.opset)
+    opset = helper.make_opsetid("", values.opset)
     return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)

@@ -98,10 +98,17 @@ def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
 
 def _unread_resizes(rows: Sequence[UnreadResize]) -> Iterator[Element]:
     if rows:
-        lines = [(row.name, mark(Kind.UNKNOWN.value, TONES[Kind.UNKNOWN]), row.problem) for row in rows]
-        yield section(
-            "Resizes that cannot be read", table(("resize", "every runtime", "cannot be read"), lines, sorts=True)
-        )
+        lines = [(row.name, E.span(*_observed(row)), row.problem) for row in rows]
+        columns = ("resize", "runtimes that were run" if any(row.seen for row in rows) else "every runtime", "error")
+        yield section("Resizes that cannot be read", table(columns, lines, sorts=True))
+
+
+def _observed(row: UnreadResize) -> Iterator[Element]:
+    """Yield what each runtime did with a resize that cannot be read, or that this is unknown."""
+    for name, verdict in row.seen.items():
+        yield E.div(f"{row.titles[name]}: ", mark(verdict.short, TONES[verdict.kind]))
+    if not row.seen:
+        yield mark(Kind.UNKNOWN.value, TONES[Kind.UNKNOWN])
 
 
 def _before(audit: Audit) -> Iterator[Element]:

@@ -426,6 +426,8 @@ def _likely(graph: Graph, tensor: ModelInput, lengths: PartialShape, candidate: 
     dynamic = [axis for axis, length in enumerate(lengths) if length is None]
     if _is_state(tensor, graph):
         return dict.fromkeys(dynamic, candidate.batch)
+    if rank == 1 and dynamic and (entries := _entries(graph, tensor.name)):
+        return {0: entries}
     resize = next((step for step in _takers(graph, {tensor.name}) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
     is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
@@ -449,6 +451,16 @@ def _likely(graph: Graph, tensor: ModelInput, lengths: PartialShape, candidate: 
         sizes |= {axis: min(_MOST_OF_FEW, max(sizes[axis], least[axis])) for axis in least.keys() & sizes.keys()}
     single = axes_outside(graph, resize, rank) if resize else []
     return known | sizes | dict.fromkeys(single, 1)
+
+
+def _entries(graph: Graph, name: str) -> int:
+    """Return the length of a vector that is the window, scales or sizes of an ONNX resize; 0 for any other tensor."""
+    for step in graph.steps:
+        place = step.inputs.index(name) if step.type == "resize" and name in step.inputs[1:4] else 0
+        rank = _rank(graph, step) if place else 0
+        if rank:
+            return len(resized_axes(graph, step, rank)) * (2 if place == 1 else 1)  # a window has starts and ends
+    return 0
 
 
 def _is_state(tensor: ModelInput, graph: Graph) -> bool:

@@ -252,13 +252,19 @@ def _show_files(console: Console, rows: Sequence[Audited]) -> None:
 
 
 def _show_unread(console: Console, rows: Sequence[UnreadResize]) -> None:
-    """Print a table for each file of the resizes that cannot be read."""
+    """Print a table for each file of the resizes that cannot be read, with what runtimes do that were run."""
     for label, those in groupby(rows, key=lambda row: row.label):
-        cells = ((row.resize or row.where, ("unknown", row.problem)) for row in those)
-        console.table(("resize", "every runtime", "cannot be read"), folded_cells(cells), title=label)
+        listed = list(those)
+        if any(row.seen for row in listed):
+            columns = ("resize", *listed[0].titles.values(), "cannot be read")
+            cells = ((row.resize or row.where, (*_verdicts(row), row.problem)) for row in listed)
+        else:
+            columns = ("resize", "every runtime", "cannot be read")
+            cells = ((row.resize or row.where, ("unknown", row.problem)) for row in listed)
+        console.table(columns, folded_cells(cells), title=label)
 
 
-def _verdicts(row: Audited) -> tuple[TableCell, ...]:
+def _verdicts(row: Audited | UnreadResize) -> tuple[TableCell, ...]:
     from ir_interp.cli.terminal import Marked
     from ir_interp.converters.audit.audit_report import TONES
 
@@ -368,7 +374,8 @@ def fix(
 ) -> None:
     """Repair likely exporter mistakes in an ONNX model.
 
-    These are the findings IRI011 to IRI016 and IRI018 of `ir-interp audit`. Nothing else in the model changes.
+    These are the findings IRI011 to IRI016, IRI018 and IRI019 of `ir-interp audit`, and IRI027 if the resize has one
+    possible meaning. Nothing else in the model changes.
     """
     form = printed_form(options)
     with printed_results.progress_bar(options.quiet) as report_progress:

@@ -150,7 +150,9 @@ class Library:
     def _named(self, name: str, value: Any) -> Any:
         """Return the name of a constant of the library, a number or a member of an enumeration; else the value."""
         known = self.constants.get(name)
-        if known is None or isinstance(value, bool | str):
+        if isinstance(value, str):
+            return _QUALIFIED.sub("", value)
+        if known is None or isinstance(value, bool):
             return value
         if isinstance(value, Enum):
             return value.name
@@ -177,9 +179,54 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(_FOLDER).__path__)))
 
 
+_MODULES = {"cv2": "opencv", "PIL": "pillow", "tf": "tensorflow"}
+"""Libraries by the name under which code imports them, where it is another."""
+_QUALIFIED = re.compile(r"(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_]\w*$)")
+"""The module or class before the name of a constant: cv2.INTER_AREA, Image.Resampling.BOX."""
+
+
+def canonical(text: str) -> str:
+    """Return a call with the names of this program: ``pillow:lanczos`` for ``PIL:Image.LANCZOS`` and ``pillow:1``.
+
+    A release becomes the counted part of its version: ``torchvision@0.17`` is ``torchvision@17``. Anything unknown is
+    left as it is, for the error to quote.
+    """
+    head, colon, rest = text.partition(":")
+    name, at, release = head.partition("@")
+    name = _MODULES.get(name, name)
+    if name not in names():
+        return text
+    library = get(name)
+    parts = [
+        _canonical_part(part, library, is_first=not place) for place, part in enumerate(rest.split(",") if rest else ())
+    ]
+    return f"{name}{at}{_canonical_version(release, library)}{colon}{','.join(parts)}"
+
+
+def _canonical_part(part: str, library: Library, *, is_first: bool) -> str:
+    key, equals, value = part.partition("=")
+    if not equals and not is_first:
+        return part
+    argument, word = (key, value) if equals else (library.first, key)
+    word = _QUALIFIED.sub("", word)
+    if word.isdecimal():  # a constant of the library as code prints it
+        word = library.constants.get(argument, {}).get(int(word), word).lower().removeprefix("inter_")
+    return f"{key}={word}" if equals else word
+
+
+def _canonical_version(release: str, library: Library) -> str:
+    """Return the counted part of a release whose other parts are those of the releases that were measured."""
+    parts = release.split(".")
+    counted, newest = library.counted, library.measured[1]
+    if len(parts) <= counted or not all(part.isdecimal() for part in parts) or not counted:
+        return release
+    return parts[counted] if tuple(map(int, parts[:counted])) == newest[:counted] else release
+
+
 @cache
 def get(name: str) -> Library:
     """Return a library by its name. Raises ReadError for an unknown one."""
+    name = _MODULES.get(name, name)
     if name not in names():
         raise ReadError(f"unknown library {name!r}; {closest(name, names())}")
     library = importlib.import_module(f"{_FOLDER}.{name}").LIBRARY
@@ -189,6 +236,7 @@ def get(name: str) -> Library:
 
 def named(text: str) -> Library:
     """Return the library of a call in the syntax of ``load``."""
+    text = canonical(text)
     name = text.partition(":")[0].partition("@")[0]
     if name == text and name not in names():
         raise ReadError(
@@ -202,7 +250,7 @@ def is_call(text: object) -> bool:
     if not isinstance(text, str | Path) or FileKind.of(text) is not None:
         return False
     name, *rest = re.split("[:@]", str(text))
-    return bool(rest) and name in names()
+    return bool(rest) and _MODULES.get(name, name) in names()
 
 
 def load(
@@ -214,10 +262,12 @@ def load(
 ) -> ResizeOp:
     """Return the call LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
 
-    WORD is the filter, interpolation or mode. ``arguments`` apply where the text does not set them, if the library has
+    WORD is the filter, interpolation or mode; names and numbers of the library's own code are accepted, as in
+    cv2:INTER_AREA and PIL:1. ``arguments`` apply where the text does not set them, if the library has
     the argument and the value: ``mode`` is the image mode in one library and the border mode in another. Raises
     ReadError, with the closest word, for a text that cannot be parsed.
     """
+    text = canonical(text)
     head, _, rest = text.partition(":")
     name, at, version = head.partition("@")
     library = named(text)

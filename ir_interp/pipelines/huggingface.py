@@ -303,13 +303,14 @@ def class_hint(name: str) -> str:
     return f"; did you mean '{stem}ImageProcessor'?" if stem else ""
 
 
-def read(document: Mapping[str, object], backend: Backend | None) -> Pipeline:
+def read(document: Mapping[str, object], backend: Backend | None, *, is_of_5: bool = True) -> Pipeline:
     """Return the pipeline of a configuration.
 
     ``backend`` is required if the class does not determine it: transformers 4 used Pillow unless ``use_fast`` was set,
-    transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
+    transformers 5 uses torchvision. Where releases differ, a backend by name means transformers 5, whose option it is,
+    unless ``is_of_5`` is False. Raises ReadError for an unknown class or key, and SpecError for a value.
     """
-    config = _configuration(_of_images(document), backend)
+    config = _configuration(_of_images(document), backend, is_of_5=is_of_5)
     name = f"{config.title} ({config.backend.value} backend)"
     return Pipeline(steps=tuple(steps_of(config)), name=name, alpha=_alpha(config))
 
@@ -338,10 +339,11 @@ def _alpha(config: Configuration) -> AlphaRule:
     return AlphaRule.OVER_WHITE if config.is_on("do_convert_rgb") and is_known else AlphaRule.REFUSED
 
 
-def _configuration(document: Mapping[str, object], backend: Backend | None) -> Configuration:
+def _configuration(document: Mapping[str, object], backend: Backend | None, *, is_of_5: bool) -> Configuration:
     settings = {key: value for key, value in document.items() if value is not None}
     title = next((settings[key] for key in _TITLES if settings.get(key)), None)
     if title is None:
+        _check_is_of_images(settings)
         return _without_class(settings, backend)
     if not isinstance(title, str):
         raise ReadError(f"image_processor_type is {title!r}; expected the name of a class")
@@ -370,11 +372,18 @@ def _configuration(document: Mapping[str, object], backend: Backend | None) -> C
         backend=_chosen(named or backend),
         keys={**processor.defaults, **settings, **dict.fromkeys(processor.ignores, False)},
     )
-    if title.endswith("FeatureExtractor") and "do_rescale" not in settings:
-        _check_oldest(config)
-    if config.backend is Backend.PIL and not title.endswith("Pil"):
+    if config.backend is Backend.PIL and not title.endswith("Pil") and not (backend is Backend.PIL and is_of_5):
+        if title.endswith("FeatureExtractor") and "do_rescale" not in settings:
+            _check_oldest(config)
         _check_release(config, stem, processor.stable)
     return config
+
+
+def _check_is_of_images(settings: Mapping[str, object]) -> None:
+    """Raise ReadError for the configuration of a model, which is often taken for that of its images."""
+    if {"architectures", "model_type"} & settings.keys() and not settings.keys() & _COMMON:
+        problem = "is the configuration of a model (config.json), which says nothing about its images"
+        raise ReadError(f"{problem}; expected the preprocessor_config.json beside it")
 
 
 def _of_null(document: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, bool]:
@@ -408,7 +417,7 @@ def _check_oldest(config: Configuration) -> None:
         stem = config.title.removesuffix("FeatureExtractor")
         problem = f"{switch} of {config.title} without do_rescale, which transformers 4.16 treats differently from 4.27"
         remedy = f"set image_processor_type to {stem}ImageProcessorPil for 4.27 and later"
-        raise SpecError(f"{problem}; {remedy}, or choose --backend torchvision for the default of transformers 5")
+        raise SpecError(f"{problem}; {remedy}, or choose --backend pil or torchvision for transformers 5")
 
 
 def _check_release(config: Configuration, stem: str, stable: Mapping[str, object]) -> None:
@@ -419,7 +428,7 @@ def _check_release(config: Configuration, stem: str, stable: Mapping[str, object
     sizes = ["size"] * (is_swapped or is_limited)
     for key in [*(key for key, value in stable.items() if config.keys.get(key) != value), *sizes]:
         problem = f"{key} of {config.title} is {config.keys[key]!r}, which transformers 4 and 5 treat differently"
-        raise SpecError(f"{problem}; for transformers 5, name the class {stem}ImageProcessorPil")
+        raise SpecError(f"{problem}; for transformers 5, choose --backend pil or torchvision")
 
 
 def _without_class(settings: Mapping[str, object], backend: Backend | None) -> Configuration:

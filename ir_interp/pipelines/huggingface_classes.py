@@ -197,7 +197,7 @@ PROCESSORS: Mapping[str, Processor] = {
         BICUBIC,
         None,
         Family.REVERSED,
-        ignores=(PAD,),
+        ignores=(PAD, "do_flip_channels"),  # no release reads this key of older files
         do_center_crop=True,
         crop_size=_square(256),
         do_flip_channel_order=True,
@@ -253,11 +253,25 @@ PROCESSORS: Mapping[str, Processor] = {
         default_to_square=False,
     ),
     "Sam": _processor(
-        {"longest_edge": 1024}, BILINEAR, _IMAGENET, Family.LONGER_SIDE, do_pad=True, pad_size=_square(1024), **_TO_RGB
+        {"longest_edge": 1024},
+        BILINEAR,
+        _IMAGENET,
+        Family.LONGER_SIDE,
+        ignores=("amg_box_nms_thresh",),  # of masks
+        do_pad=True,
+        pad_size=_square(1024),
+        **_TO_RGB,
     ),
     "Sam2": _processor(_square(1024), BILINEAR, _IMAGENET, has_pillow=False, **_TO_RGB),
     "Sam3": _processor(_square(1008), BILINEAR, _HALF, has_pillow=False, **_TO_RGB),
-    "Sapiens2": _processor({"height": 1024, "width": 768}, BILINEAR, _IMAGENET, refuses=(PAD,), has_pillow=False),
+    "Sapiens2": _processor(
+        {"height": 1024, "width": 768},
+        BILINEAR,
+        _IMAGENET,
+        ignores=("keypoint_heatmap_downscale_factor", "keypoint_heatmap_sigma"),
+        refuses=(PAD,),
+        has_pillow=False,
+    ),
     "Segformer": _processor(_square(512), BILINEAR, _IMAGENET, ignores=(CROP, PAD)),
     "Siglip": _processor(_square(224), BICUBIC, _HALF, default_to_square=False, **_TO_RGB),
     "TextNet": _processor(

@@ -22,7 +22,7 @@ from ir_interp import plain_text
 from ir_interp.errors import ReadError, ShapeError, SpecError, closest
 from ir_interp.executor.resize import as_array, resize
 from ir_interp.ir.interpolate_dialect import DIALECT
-from ir_interp.libraries import load, named
+from ir_interp.libraries import canonical, load, named
 from ir_interp.options.shared_options import LAYOUTS
 from ir_interp.pipelines.rules import (
     CHANNELS,
@@ -158,6 +158,7 @@ class Resize:
     size: SizeRule
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "like", canonical(self.like))
         op = self.op("uint8")
         if len(op.spec.axes or ()) != 2:
             raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")

@@ -357,17 +357,21 @@ def of_mapping(document: Mapping[str, object], backend: Backend | None) -> Pipel
 
 
 def of_object(source: Any, backend: Backend | None) -> Pipeline:
-    """Return the pipeline of an image processor of transformers, or of transforms of torchvision.
+    """Return the pipeline of an image processor of transformers, or of transforms of torchvision or timm.
 
     Raises ReadError for another object.
     """
     module = type(source).__module__.partition(".")[0]
     if module == "transformers":
-        stated = getattr(source, "backend", None)
-        return huggingface.read(source.to_dict(), Backend(stated) if stated in ("pil", "torchvision") else backend)
-    if module in ("torchvision", "torch"):
+        stated = getattr(source, "backend", None)  # of transformers 5 only
+        if stated not in ("pil", "torchvision"):
+            return huggingface.read(source.to_dict(), backend, is_of_5=False)
+        # What is saved leaves out the Pil of a class.
+        document = {**source.to_dict(), "image_processor_type": type(source).__name__}
+        return huggingface.read(document, Backend(stated))
+    if module in ("torchvision", "torch", "timm"):
         return torchvision_transforms.read_object(source, backend)
-    expected = "expected a path, a mapping, an image processor of transformers or transforms of torchvision"
+    expected = "expected a path, a mapping, an image processor of transformers or transforms of torchvision or timm"
     raise ReadError(f"{type(source).__name__} holds no pipeline; {expected}")
 
 

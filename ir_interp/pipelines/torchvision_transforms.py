@@ -87,7 +87,13 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "ToDtype": ("dtype", "scale"),
     "ImageClassification": ("crop_size", "resize_size", "mean", "std", "interpolation", "antialias"),
     "SemanticSegmentation": ("resize_size", "mean", "std", "interpolation", "antialias"),
-}
+    "ResizeKeepRatio": (
+        "size", "interpolation", "longest", "random_scale_prob", "random_aspect_prob",
+    ),
+    "CenterCropOrPad": ("size", "fill", "padding_mode"),
+}  # fmt: skip
+_OF_TIMM = ("MaybeToTensor", "ResizeKeepRatio", "CenterCropOrPad")
+"""Transforms of timm that its ``create_transform`` writes for evaluation."""
 
 
 def of_object(transforms: Any) -> Iterator[Transform]:
@@ -105,7 +111,8 @@ def of_object(transforms: Any) -> Iterator[Transform]:
             yield from of_object(transform)
     else:
         module = type(transforms).__module__
-        if module.partition(".")[0] != "torchvision":
+        is_of_timm = module == "timm.data.transforms" and name in _OF_TIMM
+        if module.partition(".")[0] != "torchvision" and not is_of_timm:
             raise ReadError(f"the transform {name} is {module}'s; expected transforms of torchvision")
         names, version = ATTRIBUTES.get(name, ()), "v2" if ".v2." in module else "v1"
         arguments = {key: _plain(getattr(transforms, key)) for key in names if hasattr(transforms, key)}
@@ -124,15 +131,19 @@ def _plain(value: Any) -> object:
 _FLOAT = "torch.float32"
 _NOTHING = {"ToPureTensor", "Identity", "RGB"}
 """Transforms that leave an RGB image as it is."""
-_OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor", "pil_to_tensor"}
+_OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor", "MaybeToTensor", "pil_to_tensor"}
 """Transforms that convert a Pillow image to a tensor, and the function of presets."""
 _OF_FLOATS = {"ToDtype", "ConvertImageDtype"}
 """Transforms that convert a tensor to floats, and leave a Pillow image as it is."""
 _SUMS = "whose sums round differently from processor to processor"
 _OF_V2 = {"ToImage", "ToDtype", "ToPureTensor", "RGB", "Identity"}
 """Transforms that only v2 has."""
-_OF_PILLOW = {"PILToTensor", "ToTensor"}
-"""Transforms among them that refuse a tensor, so that the image must be Pillow's up to there."""
+_OF_PILLOW = {"PILToTensor", "ToTensor", "MaybeToTensor"}
+"""Transforms among them that refuse a tensor, so that the image must be Pillow's up to there.
+
+timm's MaybeToTensor leaves a tensor of uint8 as it is, which Normalize refuses.
+"""
+_TO_FLOATS = ("ToTensor", "MaybeToTensor")
 
 
 def read_text(text: str, backend: Backend | None = None) -> Pipeline:
@@ -152,10 +163,10 @@ def _pipeline(transforms: list[Transform], backend: Backend | None) -> Pipeline:
 def _spread(transforms: list[Transform]) -> Iterator[Transform]:
     """Yield transforms, with presets replaced by their own transforms."""
     for transform in transforms:
-        if transform.name not in ("ImageClassification", "SemanticSegmentation"):
+        if transform.name not in ("ImageClassification", "SemanticSegmentation", "ObjectDetection"):
             yield transform
             continue
-        arguments = transform.take(*ATTRIBUTES[transform.name])
+        arguments = transform.take(*ATTRIBUTES.get(transform.name, ()))
         if arguments.get("resize_size") is not None:
             resize = {key: arguments[key] for key in ("interpolation", "antialias") if key in arguments}
             yield Transform("Resize", {"size": arguments["resize_size"], **resize}, "v1")
@@ -163,7 +174,8 @@ def _spread(transforms: list[Transform]) -> Iterator[Transform]:
             yield Transform("CenterCrop", {"size": arguments["crop_size"]})
         yield Transform("pil_to_tensor", {})
         yield Transform("ConvertImageDtype", {"dtype": _FLOAT}, "v1")
-        yield Transform("Normalize", {"mean": arguments["mean"], "std": arguments["std"]})
+        if transform.name != "ObjectDetection":
+            yield Transform("Normalize", {"mean": arguments["mean"], "std": arguments["std"]})
 
 
 def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[ImageStep]:
@@ -181,13 +193,17 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
         elif transform.name == "CenterCrop":
             size = _sides(transform.take("size")["size"])
             yield CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN)
+        elif transform.name == "ResizeKeepRatio":
+            yield _resize_by_ratio(transform, _image_kind(transforms[place:], backend, is_tensor=is_tensor))
+        elif transform.name == "CenterCropOrPad":
+            yield _crop_or_pad(transform)
         elif transform.name == "Normalize":
             arguments = transform.take("mean", "std", "inplace")
             if not is_float:
                 raise SpecError(f"{transform.name} of a uint8 image; expected a conversion to floats before it")
             yield Normalise(mean=_numbers(arguments["mean"]), deviation=_numbers(arguments["std"]))
-        elif transform.name == "ToTensor" and any(before.name in _OF_TENSORS for before in transforms[:place]):
-            raise SpecError("ToTensor of a tensor; expected a Pillow image: remove it")
+        elif transform.name in _TO_FLOATS and any(before.name in _OF_TENSORS for before in transforms[:place]):
+            raise SpecError(f"{transform.name} of a tensor; expected a Pillow image: remove it")
         elif transform.name in _OF_FLOATS and not is_tensor and _is_pillow(transforms[place:], backend):
             raise SpecError(
                 f"{transform.name} leaves a Pillow image as it is: remove it, or convert to a tensor before"
@@ -200,9 +216,9 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
 
 def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
     """Yield the step of a transform that changes the type of an image."""
-    if transform.name in {"ToTensor", *_OF_FLOATS}:
+    if transform.name in {*_TO_FLOATS, *_OF_FLOATS}:
         arguments = transform.take("dtype", "scale")
-        dtype = arguments.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
+        dtype = arguments.get("dtype", _FLOAT if transform.name in _TO_FLOATS else None)
         if dtype is None:
             text = f"{transform.name}({_arguments(arguments)})"
             raise SpecError(f"{text} lacks the type, which torchvision does not print; add dtype=torch.float32")
@@ -211,7 +227,7 @@ def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
             raise SpecError(f"{transform.name}({_arguments(arguments)}) does not give pixels from 0 to 1; {expected}")
         if transform.name == "ConvertImageDtype":
             _check_version(version)
-        is_product = transform.name != "ToTensor" and version == "v2"
+        is_product = transform.name not in _TO_FLOATS and version == "v2"
         product = Product.FLOAT32 if is_product else Product.QUOTIENT
         yield Rescale(factor=1 / 255, product=product)
     elif transform.name in _OF_TENSORS:
@@ -251,6 +267,31 @@ def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
     else:
         like = _tensor_call(mode, arguments, transform.version or _printed_version(arguments, version))
     return Resize(like=like, size=_size(arguments.get("size"), arguments.get("max_size")))
+
+
+def _resize_by_ratio(transform: Transform, kind: Backend) -> Resize:
+    """Return timm's resize to the inside of a size, or so that it covers the size."""
+    arguments = transform.take(*ATTRIBUTES["ResizeKeepRatio"])
+    if kind is not Backend.PIL:
+        raise SpecError("ResizeKeepRatio of a tensor is not supported; expected a Pillow image (--backend pil)")
+    if arguments.get("random_scale_prob") or arguments.get("random_aspect_prob"):
+        raise SpecError("ResizeKeepRatio with random sizes is not supported; expected a transform for evaluation")
+    longest = arguments.get("longest")
+    if longest not in (0.0, 1.0):
+        raise SpecError(f"ResizeKeepRatio with longest={longest} is not supported; expected 0.0 or 1.0")
+    sides = _sides(arguments.get("size"))
+    like = f"pillow:{_choice(arguments.get('interpolation'), FILTERS, 'interpolation')}"
+    return Resize(like=like, size=ByRatio(height=sides.height, width=sides.width, covers=longest == 0.0))
+
+
+def _crop_or_pad(transform: Transform) -> CentreCrop:
+    arguments = transform.take(*ATTRIBUTES["CenterCropOrPad"])
+    if arguments.get("padding_mode") != "constant":
+        raise SpecError(f"CenterCropOrPad with padding_mode={arguments.get('padding_mode')} is not supported")
+    fill = arguments.get("fill")
+    colour = _numbers(fill if isinstance(fill, list | tuple) else [fill])
+    size = _sides(arguments.get("size"))
+    return CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN, colour=colour)
 
 
 def _printed_version(arguments: Mapping[str, object], version: str) -> str:

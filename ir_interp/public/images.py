@@ -218,8 +218,8 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
     ``source`` is a path: ``preprocessor_config.json`` of Hugging Face, ``config.json`` of timm, the text of printed
     torchvision transforms, a model that Ultralytics exported, an IR that starts with OpenVINO's PrePostProcessor, or
     JSON from ``Pipeline.json``. It may also be a Python object: the mapping of such a file, an image processor of
-    transformers, or transforms of torchvision. ``backend`` ("pil", "torchvision") is the library that resizes, if
-    the source does not specify it.
+    transformers, or transforms of torchvision or timm. ``backend`` ("pil", "torchvision") is the library that resizes,
+    if the source does not specify it.
 
     Raises ReadError for an unsupported class, step or key, SpecError for an invalid value.
 

@@ -295,7 +295,7 @@ def fix(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fixed:
-    """Write an ONNX model without the likely exporter mistakes that an audit finds (IRI011 to IRI016 and IRI018).
+    """Write an ONNX model without the likely exporter mistakes that an audit finds (IRI011 to IRI019, IRI027).
 
     ``select`` and ``ignore`` choose codes, or prefixes of codes, ``layers`` resizes by name; by default all. Only the
     nodes of these resizes, and new constants for them, change: the result is read back, and undoing the intended

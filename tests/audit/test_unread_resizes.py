@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_worker")
 _BAD = 'bad.onnx:node[1 "wrong"]'
 _UPSAMPLE = helper.make_node("Upsample", ["x", "scales"], ["b"], name="wrong", mode="nearest")
 _BOTH = helper.make_node("Resize", ["x", "", "scales", "sizes"], ["b"], name="wrong", mode="linear")
+_EITHER = helper.make_node("Resize", ["x", "", "scales", "odd"], ["b"], name="wrong", mode="linear")
 _NO_MODE = helper.make_node("Resize", ["x", "", "scales"], ["b"], name="wrong", mode="")
 
 
@@ -41,6 +42,7 @@ def save(wrong: onnx.NodeProto, name: str = "bad.onnx") -> Path:
     constants = [
         numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"),
         numpy_helper.from_array(np.array([1, 3, 16, 16]), "sizes"),
+        numpy_helper.from_array(np.array([1, 3, 17, 17]), "odd"),
         numpy_helper.from_array(np.array([1, 3, 4, 4]), "small"),
     ]
     graph = helper.make_graph([first, wrong, last], "g", ends[:1], ends[1:], constants)
@@ -108,12 +110,13 @@ def test_a_fleet(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_fix_repairs_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    source = save(_BOTH)
+    source = save(_EITHER)
     done = ir_interp.fix(source, "fixed.onnx")
     assert {repaired.op.name for repaired in done.repaired} == {"shrink"}
     assert [error.where for error in done.unread] == [_BAD]
     before, after = (onnx.load(path).graph.node for path in (source, "fixed.onnx"))
     assert [a == b for a, b in zip(before, after, strict=True)] == [False, True, True]
+    assert "prove neither" in done.unread[0].problem
     with pytest.raises(ir_interp.ReadError, match="exclude each other"):
         ir_interp.fix(source, "other.onnx", layers=["wrong"])
     code, printed, _ = command(capsys, "fix", "bad.onnx", "again.onnx")

@@ -50,7 +50,8 @@ def fails_to_load(fails: Fails, tmp_path: Path) -> LoadFails:
         for end in {".xml": ("onnx", "json", "py"), ".onnx": ("xml", "json", "py"), ".json": ("xml", "onnx", "py")}[
             Path(name).suffix
         ]:
-            assert fails("convert", name, f"out/result.{end}") == reason
+            refusal, _, _ = fails("convert", name, f"out/result.{end}").partition("; `ir-interp fix")  # beside a remedy
+            assert refusal == reason
         return reason
 
     return check

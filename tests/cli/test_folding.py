@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_the_next_step_of_preprocessing(trained: str, step: str) -> None:
 
 def test_the_next_step_takes_a_model_that_is_repaired() -> None:
     """Else the commands, pasted one after the other, would convert the mistakes."""
-    values = {"message": "", "file": "zoo/a.onnx", "where": "zoo/a.onnx"}
+    values: dict[str, Any] = {"message": "", "file": "zoo/a.onnx", "where": "zoo/a.onnx"}
     exported = Finding(code="IRI011", runtime=None, severity=RULES["IRI011"].severity, **values)
     differs = Finding(code="IRI023", runtime="openvino", severity=RULES["IRI023"].severity, **values)
     files = mistaken([exported, differs])

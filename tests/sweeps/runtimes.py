@@ -135,7 +135,7 @@ def prediction(runtime: Predictor, drawn: Drawn) -> Outcome:
     (found,) = nodes(drawn.path)
     outcome = _asked(runtime, found)
     if outcome.condition:
-        (found,), _ = audited_resizes.chosen_nodes(drawn.path, {"x": drawn.node.x.shape})
+        (found,), _, _ = audited_resizes.chosen_nodes(drawn.path, {"x": drawn.node.x.shape})
         outcome = _asked(runtime, replace(found, op=drawn.node.around.known(found.op)))
         assert not outcome.condition, outcome
     return outcome
