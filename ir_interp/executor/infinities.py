@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.definition import distinct, is_finite
+from ir_interp.executor.definition import distinct
 from ir_interp.executor.ordered_sums import sampled
 from ir_interp.plan.formulas import keys_far, keys_near
 from ir_interp.plan.integer_sums import CHANNELS_LAST_AXES, SPATIAL_AXES, Piece, Range, changing, is_taken_apart
@@ -140,8 +140,6 @@ def _hides(bound: Plan, piece: Piece, axis: int, read: Reads, place: int | None)
 
 def spread(x: Array, y: Array, bound: Plan, piece: Piece) -> None:
     """Write the infinities and NaNs that a runtime computes from ``x``, already padded, into ``y``."""
-    if is_finite(x) and is_finite(y):
-        return
     along = reads(bound, piece.outputs)
     if not along:
         return
