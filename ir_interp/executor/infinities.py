@@ -1,14 +1,16 @@
 """Infinities and NaNs in the arithmetic of onnxruntime and OpenVINO: both also read inputs whose weight is 0.
 
 A product of 0 and an infinity is NaN, so such an input also reaches outputs in which its weight is 0. This holds for
-linear and cubic resizes without antialias; all others follow ``definition``, which skips inputs of weight 0. Both
+linear and cubic resizes; all others follow ``definition``, which skips inputs of weight 0. Without antialias, both
 runtimes read two or four neighbours along every axis of the image, even one that keeps its size; only OpenVINO's
-linear skips such an axis (onnxruntime 1.32, OpenVINO 2026.4).
+linear skips such axes before the first that changes. With antialias they read whole windows, and copy axes that keep
+their size. Sums that overflow are infinite in the runtime's order of axes, the last first, if ``x`` or the executor's
+own sums are infinite anywhere (onnxruntime 1.32, OpenVINO 2026.4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,24 +18,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.definition import distinct, is_finite
+from ir_interp.executor.definition import distinct
 from ir_interp.executor.ordered_sums import sampled
 from ir_interp.plan.formulas import keys_far, keys_near
 from ir_interp.plan.integer_sums import CHANNELS_LAST_AXES, SPATIAL_AXES, Piece, Range, changing, is_taken_apart
-from ir_interp.plan.library_weights import Sampled, four, pair
+from ir_interp.plan.library_weights import Sampled, filtered, four, is_in_window, pair
 from ir_interp.plan.taps import Plan, is_long, window_taps
-from ir_interp.shapes import Array
+from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import Arithmetic, Cubic, Linear
 
 _RUNTIMES = (Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
+_IMAGE_ALONE, _IMAGES, _VOLUMES = 2, 4, 5  # ranks: without and with a batch and channels, and of volumes with both
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reads:
-    """The inputs that a runtime reads along an axis, [out, taps], and their weights, which include zeros."""
+    """The inputs that a runtime reads along an axis, [out, taps], and their weights, which include zeros.
+
+    Windows have different sizes; a tap that no runtime reads repeats an input of its window, and is not in
+    ``is_read``.
+    """
 
     indices: NDArray[np.intp]
     weights: NDArray[np.float32]
+    is_read: NDArray[np.bool_] | None = None
 
 
 def reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
@@ -44,14 +52,16 @@ def reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
 @lru_cache(maxsize=64)
 def _reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
     kernel, plans, rank = bound.spec.kernel, changing(bound), len(bound.in_shape)
-    if not isinstance(kernel, Linear | Cubic) or kernel.is_antialiased or is_taken_apart(bound.spec) or not plans:
+    if not isinstance(kernel, Linear | Cubic) or is_taken_apart(bound.spec) or not plans or 0 in bound.out_shape:
         return {}
-    layouts = (SPATIAL_AXES.get(rank, set()), CHANNELS_LAST_AXES if rank == 4 else set())
-    axes = next((axes for axes in layouts if plans.keys() <= axes), None)
-    if axes is None or 0 in bound.out_shape:
+    axes = _image(bound, plans.keys())
+    if axes is None:
         return {}
-    if isinstance(kernel, Linear) and bound.spec.arithmetic is Arithmetic.OPENVINO:
-        axes = set(plans)
+    if kernel.is_antialiased or _is_of_antialias(bound, axes):
+        plans = {axis: each for axis, each in plans.items() if each.in_size != each.out_size}  # others are copied
+        return {axis: _window(kernel, sampled(plans[axis], 0, outputs[axis])) for axis in sorted(plans, reverse=True)}
+    if bound.spec.arithmetic is Arithmetic.OPENVINO and (isinstance(kernel, Linear) or rank == _IMAGE_ALONE):
+        axes = {axis for axis in axes if axis >= min(plans)} if rank < _VOLUMES else set(plans)
     along = {}
     for axis in sorted(axes, reverse=True):
         at = sampled(plans.get(axis), bound.out_shape[axis], outputs[axis])
@@ -59,6 +69,34 @@ def _reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
         indices = np.stack(columns, axis=1).astype(np.intp)
         along[axis] = Reads(indices, np.stack(weights, axis=1).astype(np.float32))
     return along
+
+
+def _image(bound: Plan, changing: Set[int]) -> set[int] | None:
+    """Return the axes of the image or volume that a runtime resizes; None if it is none.
+
+    onnxruntime goes by the axes whose scales are not 1, OpenVINO by those that are listed.
+    """
+    rank = len(bound.in_shape)
+    listed = set(resolve_axes(bound.spec.axes, rank))
+    is_openvino = bound.spec.arithmetic is Arithmetic.OPENVINO
+    if (listed if is_openvino else changing) <= SPATIAL_AXES.get(rank, set()):
+        return SPATIAL_AXES[rank]
+    if rank == _IMAGES and (listed == CHANNELS_LAST_AXES if is_openvino else changing <= CHANNELS_LAST_AXES):
+        return CHANNELS_LAST_AXES
+    return set(changing) if is_openvino else None
+
+
+def _is_of_antialias(bound: Plan, axes: set[int]) -> bool:
+    """Return whether onnxruntime's cubic of images whose channels come last is that of its antialias."""
+    is_cubic = isinstance(bound.spec.kernel, Cubic) and bound.spec.arithmetic is Arithmetic.ONNXRUNTIME
+    return is_cubic and axes == CHANNELS_LAST_AXES
+
+
+def _window(kernel: Linear | Cubic, at: Sampled[Array]) -> Reads:
+    indices, weights = filtered(kernel, at)
+    is_read = np.asarray(is_in_window(kernel, at))
+    first = np.take_along_axis(indices, is_read.argmax(axis=1)[:, None], axis=1)
+    return Reads(np.where(is_read, indices, first).astype(np.intp), weights.astype(np.float32), is_read)
 
 
 def _four(kernel: Cubic, at: Sampled[Array], arithmetic: Arithmetic) -> tuple[Any, Any]:
@@ -69,7 +107,10 @@ def _four(kernel: Cubic, at: Sampled[Array], arithmetic: Arithmetic) -> tuple[An
         return columns, weights
     lows = [np.floor(at.at) + step for step in (-1, 0, 1, 2)]
     inside = [(low >= 0) & (low < at.length) for low in lows]
-    return columns, [np.where(within, weight, np.float32(0)) for within, weight in zip(inside, weights, strict=True)]
+    weights = tuple(np.where(within, weight, np.float32(0)) for within, weight in zip(inside, weights, strict=True))
+    total = sum(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a crop whose pixels are all outside
+        return columns, [weight / total for weight in weights]
 
 
 def _of_onnxruntime(a: Any, m: NDArray[np.float32]) -> tuple[Any, ...]:
@@ -98,21 +139,24 @@ def _hides(bound: Plan, piece: Piece, axis: int, read: Reads, place: int | None)
 
 
 def spread(x: Array, y: Array, bound: Plan, piece: Piece) -> None:
-    """Write the infinities and NaNs that a runtime computes from those in ``x``, already padded, into ``y``."""
+    """Write the infinities and NaNs that a runtime computes from ``x``, already padded, into ``y``."""
     along = reads(bound, piece.outputs)
-    if not along or is_finite(x):
+    if not along:
         return
-    marks = np.where(np.isfinite(x), 0, x).astype(np.float32)
-    with np.errstate(invalid="ignore"):
+    sums = x.astype(np.result_type(x.dtype, np.float32))
+    with np.errstate(over="ignore", invalid="ignore"):
         for axis, read in along.items():
-            marks = _summed(marks, read, axis, piece.origin[axis])
-    np.copyto(y, marks.astype(y.dtype), where=~np.isfinite(marks))
+            sums = _summed(sums, read, axis, piece.origin[axis])
+        np.copyto(y, sums.astype(y.dtype), where=~(np.isfinite(sums) & np.isfinite(y)))
 
 
-def _summed(marks: NDArray[np.float32], read: Reads, axis: int, origin: int) -> NDArray[np.float32]:
-    column, last = (-1,) + (1,) * (marks.ndim - axis - 1), marks.shape[axis] - 1
-    total = np.zeros((*marks.shape[:axis], len(read.indices), *marks.shape[axis + 1 :]), np.float32)
-    for indices, weights in zip(read.indices.T, read.weights.T, strict=True):
+def _summed(x: Array, read: Reads, axis: int, origin: int) -> Array:
+    column, last = (-1,) + (1,) * (x.ndim - axis - 1), x.shape[axis] - 1
+    total = np.zeros((*x.shape[:axis], len(read.indices), *x.shape[axis + 1 :]), x.dtype)
+    for tap, (indices, weights) in enumerate(zip(read.indices.T, read.weights.T, strict=True)):
         places = np.clip(indices - origin, 0, last)
-        total += np.take(marks, places, axis=axis) * weights.reshape(column)
+        product = np.take(x, places, axis=axis) * weights.reshape(column)
+        if read.is_read is not None:
+            product = np.where(read.is_read[:, tap].reshape(column), product, 0)
+        total += product
     return total

@@ -116,7 +116,8 @@ class Prepared:
             if infinite:
                 with unchecked():
                     by_definition(x, y, self._case.work, self._bound, self._case.piece)
-                    infinities.spread(x, y, self._bound, self._piece)
+            if infinite or (self._hides and not is_finite(x)):
+                infinities.spread(x, y, self._bound, self._piece)
         elif self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
         elif self._moved:
@@ -125,7 +126,8 @@ class Prepared:
         elif y.size:
             with unchecked():
                 padded = np.pad(x, self._pads) if self._pads else x
-                if self._fill(padded[self._own] if self._own else padded, y) or self._hides:
+                infinite = self._fill(padded[self._own] if self._own else padded, y)
+                if infinite or (self._hides and not is_finite(padded)):
                     infinities.spread(padded, y, self._bound, self._piece)
                 extrapolate(y, self._bound, self._piece)
         return y
@@ -177,7 +179,6 @@ class Prepared:
                 or self._reduced
                 or self._pads
                 or self._own
-                or self._hides
                 or isinstance(self.spec.coordinates, Crop)
             ):
                 return None

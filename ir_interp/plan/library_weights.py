@@ -98,14 +98,9 @@ def filtered(kernel: Linear | Cubic, axis: Sampled[Values]) -> tuple[Values, Val
 
     Its loops over taps are running totals here, since the last bit of a sum depends on the order.
     """
-    xp, inverse = axis.xp, 1 / axis.scale
-    wide = xp.maximum(inverse, 1.0)
-    support, narrow = xp.positive(float(formulas.radius(kernel)) * wide), 1 / wide
-    centre = axis.at + 0.5
-    start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
-    order = xp.arange(0, 2 * xp.ceil(support) + 1)
-    count = xp.clip(stop - start, 0.0, 2 * xp.ceil(support) + 1)
-    start, count, centre = (xp.expand_dims(values, 1) for values in (start, count, centre))
+    xp, wide, centre = axis.xp, axis.xp.maximum(1 / axis.scale, 1.0), axis.at + 0.5
+    start, count, order = _window(kernel, centre, wide, xp)
+    narrow, centre = 1 / wide, xp.expand_dims(centre, 1)
     places = start + order
     distance = xp.positive(xp.abs(places - centre + 0.5) * narrow)
     weights = xp.where(order < count, _weigh(kernel, distance, xp), 0.0)
@@ -122,6 +117,22 @@ def filtered(kernel: Linear | Cubic, axis: Sampled[Values]) -> tuple[Values, Val
     # A product by the rounded reciprocal, not a quotient: their last bits differ.
     weights = weights * xp.where(xp.equal(total, 0), 1.0, 1 / xp.where(xp.equal(total, 0), 1.0, total))
     return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
+
+
+def is_in_window(kernel: Linear | Cubic, axis: Sampled[Values]) -> Values:
+    """Return which taps of ``filtered`` are pixels of the image in the window of their output, [out, taps]."""
+    start, count, order = _window(kernel, axis.at + 0.5, axis.xp.maximum(1 / axis.scale, 1.0), axis.xp)
+    return (order < count) & (start + order >= 0) & (start + order <= axis.length - 1)
+
+
+def _window(
+    kernel: Linear | Cubic, centre: Values, wide: Values, xp: Operations[Values]
+) -> tuple[Values, Values, Values]:
+    """Return the first pixel of each window and the number of its pixels, [out, 1], and the numbers of all taps."""
+    support = xp.positive(float(formulas.radius(kernel)) * wide)
+    start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
+    count = xp.clip(stop - start, 0.0, 2 * xp.ceil(support) + 1)
+    return xp.expand_dims(start, 1), xp.expand_dims(count, 1), xp.arange(0, 2 * xp.ceil(support) + 1)
 
 
 def _folded(weights: Values, order: Values, beyond: Values, edge: Values, xp: Operations[Values]) -> Values:

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 import ir_interp
 from ir_interp.specs import Linear
 from tests.support.loops import use_loops
+from tests.sweeps import infinities
 
 COORDINATES = (
     "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize",
@@ -59,7 +60,16 @@ def images(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize(
-    "attributes", [{"mode": "linear"}, {"mode": "cubic"}, {"mode": "cubic", "exclude_outside": 1}], ids=str
+    "attributes",
+    [
+        {"mode": "linear"},
+        {"mode": "cubic"},
+        {"mode": "cubic", "exclude_outside": 1},
+        {"mode": "linear", "antialias": 1},
+        {"mode": "cubic", "antialias": 1},
+        {"mode": "cubic", "antialias": 1, "exclude_outside": 1},
+    ],
+    ids=str,
 )
 def test_they_are_those_of_onnxruntime(
     attributes: dict[str, Any], coordinates: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -75,13 +85,32 @@ def test_they_are_those_of_onnxruntime(
             assert masks(op.run(x)) == masks(session.run(None, {"x": x})[0]), (shape, out)
 
 
+def test_random_nodes_have_those_of_onnxruntime() -> None:
+    """Crops outside the image, other layouts and mixtures of extreme values among them."""
+    counts = infinities.sweep(200, 521129)
+    assert not {kind for kind, end in counts if end == "DIFFERENT"}
+    assert sum(count for (_, end), count in counts.items() if end == "same") > 150
+
+
+@pytest.mark.parametrize(("shape", "out"), [((1, 11, 5, 3), (1, 12, 5, 3)), ((1, 5, 6, 1), (1, 9, 9, 1))])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_channels_may_come_last(mode: str, shape: tuple[int, ...], out: tuple[int, ...], tmp_path: Path) -> None:
+    """onnxruntime's cubic of such images is that of its antialias, which copies axes that keep their size."""
+    path = tmp_path / "a.onnx"
+    model(path, shape, out, mode=mode)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (op,) = ir_interp.load(path)
+    for x in images(shape)[::4]:
+        assert masks(op.run(x)) == masks(session.run(None, {"x": x})[0])
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
-@pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic"])
+@pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"])
 def test_they_are_those_of_openvino(mode: str, coordinates: str, tmp_path: Path) -> None:
     import openvino.opset11 as ops
 
-    for shape, out in SIZES[:4]:
+    for shape, out in (*SIZES[:4], ((7, 5), (9, 5)), ((7, 5), (3, 5))):
         x = ops.parameter([1, 1, *shape], np.float32, "x")
         axes, sizes = (ops.constant(np.array(values, np.int64)) for values in ((2, 3), out))
         y = ops.interpolate(x, sizes, mode, "sizes", coordinate_transformation_mode=coordinates, axes=axes)
@@ -93,13 +122,14 @@ def test_they_are_those_of_openvino(mode: str, coordinates: str, tmp_path: Path)
 
 
 @pytest.mark.sampled(5)
+@pytest.mark.parametrize("antialias", [0, 1])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize(("shape", "out"), SIZES)
 def test_a_piece_has_those_of_the_whole(
-    mode: str, shape: tuple[int, int], out: tuple[int, int], tmp_path: Path
+    mode: str, antialias: int, shape: tuple[int, int], out: tuple[int, int], tmp_path: Path
 ) -> None:
     """A piece reads the inputs of weight 0 beside it as well."""
-    model(tmp_path / "a.onnx", (1, 1, *shape), (1, 1, *out), mode=mode)
+    model(tmp_path / "a.onnx", (1, 1, *shape), (1, 1, *out), mode=mode, antialias=antialias)
     (op,) = ir_interp.load(tmp_path / "a.onnx")
     for x in images((1, 1, *shape))[::5]:
         y = op.run(x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -554,6 +556,75 @@ def test_an_operation_with_an_effect_is_not_run(tensorflow: Any) -> None:
         with pytest.raises(IrInterpError, match="operation SaveV2 may have effects outside the graph; it is not run"):
             function("saved")
     assert not list(Path().glob("written*"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("content", [b"garbage \0\1\2", b"node { name: 'x' op: 'Y' }", b"\x0a\x05ab"])
+@pytest.mark.parametrize("name", ["net.pb", "saved/saved_model.pb"])
+def test_a_broken_graph_is_one_error(tensorflow: Any, name: str, content: bytes) -> None:
+    """TensorFlow and OpenVINO write of such files to the standard error of C++."""
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_bytes(content)
+    source = Path(name).parts[0]
+    for arguments in (["convert", source, "net.xml"], ["audit", source]):
+        call = [sys.executable, "-P", "-m", "ir_interp", *arguments]
+        ended = subprocess.run(call, capture_output=True, text=True, check=False, timeout=120)
+        assert ended.returncode == 2
+        assert ended.stderr.startswith(f"error: {source}: TensorFlow cannot load it: ")
+        assert ended.stderr.count("\n") == 1
+
+
+def saved_model_type() -> Any:
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    return saved_model_pb2.SavedModel
+
+
+def saved_in_1(tensorflow: Any, folder: str) -> Path:
+    """Write a SavedModel of TensorFlow 1 that writes a file when it is initialised; return its graph."""
+    v1 = tensorflow.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        x, scale = v1.placeholder(tensorflow.float32, [1, 4, 4, 1]), v1.get_variable("scale", [], use_resource=True)
+        y = v1.image.resize_bilinear(x, (8, 8)) * scale
+        session.run(scale.initializer)
+        raw = tensorflow.raw_ops
+        save = raw.SaveV2(prefix="written", tensor_names=["a"], shape_and_slices=[""], tensors=[scale.read_value()])
+        with tensorflow.control_dependencies([save]):
+            merge = raw.MergeV2Checkpoints(
+                checkpoint_prefixes=["written"], destination_prefix="written", delete_old_dirs=True
+            )
+        signature = v1.saved_model.predict_signature_def({"x": x}, {"y": y})
+        builder = v1.saved_model.Builder(folder)
+        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, main_op=merge)
+        builder.save()
+    return Path(folder, "saved_model.pb")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_saved_model_writes_nothing_when_it_is_loaded(tensorflow: Any) -> None:
+    """TensorFlow runs the operations that a SavedModel names as its initialisation and its restore."""
+    graph = saved_in_1(tensorflow, "saved")
+    assert ir_interp.convert("saved", "net.onnx").verification
+    saved_model = saved_model_type().FromString(graph.read_bytes())
+    saved_model.meta_graphs[0].saver_def.restore_op_name = "SaveV2"
+    graph.write_bytes(saved_model.SerializeToString())
+    with pytest.raises(IrInterpError):  # its variables have no values
+        ir_interp.convert("saved", "net.onnx")
+    assert not list(Path().glob("written*"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_saved_model_reads_no_checkpoint_but_its_own(tensorflow: Any) -> None:
+    graph = saved_in_1(tensorflow, "saved")
+    saved_model = saved_model_type().FromString(graph.read_bytes())
+    nodes = saved_model.meta_graphs[0].graph_def.node
+    other = nodes.add(name="other", op="Const")
+    other.attr["dtype"].type, other.attr["value"].tensor.dtype = 7, 7
+    other.attr["value"].tensor.string_val.append(b"elsewhere")
+    next(node for node in nodes if node.op == "RestoreV2").input[0] = "other"
+    graph.write_bytes(saved_model.SerializeToString())
+    with pytest.raises(IrInterpError, match="type RestoreV2 may read a file outside the model; it is not run"):
+        ir_interp.convert("saved", "net.onnx")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

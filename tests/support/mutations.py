@@ -269,8 +269,8 @@ def _wire(content: bytes, rng: Random) -> bytes:
     return _written(fields)
 
 
-def _parsed(content: bytes) -> _Fields:
-    """Return the fields of a message. Raises ValueError or IndexError if it is none."""
+def _parsed(content: bytes, depth: int = 0) -> _Fields:
+    """Return the fields of a message within ``depth`` others. Raises ValueError or IndexError if it is none."""
     fields, place = _Fields(), 0
     while place < len(content):
         key, place = _varint(content, place)
@@ -286,7 +286,9 @@ def _parsed(content: bytes) -> _Fields:
             size, place = _varint(content, place)
         if place + size > len(content):
             raise ValueError
-        fields.append((number, kind, _inner(content[place : place + size]) if kind == 2 else content[place:][:size]))
+        fields.append(
+            (number, kind, _inner(content[place : place + size], depth) if kind == 2 else content[place:][:size])
+        )
         place += size
     return fields
 
@@ -295,9 +297,14 @@ _SIZES = {0: 0, 1: 8, 2: 0, 5: 4}
 """Bytes of a value by wire type, where it is of fixed size."""
 
 
-def _inner(content: bytes) -> bytes | _Fields:
+_DEEPEST = 100  # messages within messages, as for protobuf's own parsers
+
+
+def _inner(content: bytes, depth: int) -> bytes | _Fields:
+    if depth == _DEEPEST:
+        return content
     try:
-        return content if content.decode("latin1").isprintable() else _parsed(content)
+        return content if content.decode("latin1").isprintable() else _parsed(content, depth + 1)
     except (ValueError, IndexError):
         return content
 

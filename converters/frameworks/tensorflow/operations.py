@@ -127,7 +127,11 @@ _LOADING = """
 RUN = frozenset((_COMPUTING + _STATE).split())
 """Operations that a graph may run."""
 LOADED = RUN | frozenset(_LOADING.split())
-"""Operations that a SavedModel may hold, which TensorFlow loads to run one of its signatures."""
+"""Operations that a SavedModel may hold, which TensorFlow loads to run one of its signatures. Before, those that write
+files lose their effect, and those that read them are confined to the model."""
+
+WRITING, RESTORING = frozenset({"MergeV2Checkpoints", "SaveV2"}), "RestoreV2"
+"""Operations of these that write files, and the one that reads them."""
 
 
 def first_other(types: Iterable[str], allowed: frozenset[str]) -> str | None:

@@ -26,7 +26,7 @@ from ir_interp.shapes import Array
 from ...sources.model_description import Description, End, Resize
 from . import FRAMEWORK, frozen_graph, reading
 from .frozen_graph import checkpoint_of, creating_stored, nodes, store, stored
-from .operations import LOADED, RUN, first_other
+from .operations import LOADED, RESTORING, RUN, WRITING, first_other
 from .reading import FROZEN, GRAPH, KERAS, RESIZES, format_of, is_saved_model, parts
 
 
@@ -122,11 +122,16 @@ def _operations(graph: Any) -> Iterator[Any]:
 
 def _check(nodes: Iterable[Any], path: Path, allowed: frozenset[str] = RUN) -> None:
     """Raise UnsupportedLayerError for an operation that may reach outside the graph."""
-    other = first_other((node.op for node in nodes), allowed)
+    types = (node.attr[_WAS].s.decode() if _WAS in node.attr else node.op for node in nodes)
+    other = first_other(types, allowed)
     if other is not None:
         raise UnsupportedLayerError(
             f"operation {other} may have effects outside the graph; it is not run", FRAMEWORK.label(path)
         )
+
+
+_WAS = "_ir_interp_was"
+"""Attribute of an operation without effect: the type that it had, which no graph may run."""
 
 
 def _function(path: str, folder: str = "") -> tuple[Any, list[str]]:
@@ -169,7 +174,13 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
         _check(nodes(graph.graph_def), path, LOADED | functions)
     checkpoint, load = checkpoint_of(path.parent), _tensorflow().saved_model
     options = load.LoadOptions(experimental_skip_checkpoint=checkpoint is not None)
-    model = load.load(str(path.parent), options=options)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        _confine(saved_model, FRAMEWORK.label(path))
+        Path(place, path.name).write_bytes(saved_model.SerializeToString())
+        for beside in path.parent.iterdir():
+            if beside.name != path.name:
+                Path(place, beside.name).symlink_to(beside.absolute())
+        model = load.load(place, options=options)
     if _SIGNATURE not in model.signatures:
         known = ", ".join(model.signatures) or "none"
         raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", FRAMEWORK.label(path))
@@ -180,6 +191,54 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
     for variable, read in checkpoint.values(model, variables) if checkpoint else restored:
         store(variable, read(), folder)
     return function, sorted(function.structured_input_signature[1])
+
+
+def _confine(saved_model: Any, label: str) -> None:
+    """Change a SavedModel so that loading it writes no file, and reads no checkpoint but its own.
+
+    TensorFlow runs what a SavedModel names as its restore and its initialisation, whatever that is. Nothing here saves
+    a model, so operations that do become operations without effect. TensorFlow 2 restores a model itself, and never
+    runs the functions that would. In a graph of TensorFlow 1, the file that a restore reads must be the one that the
+    loader replaces.
+
+    Raises UnsupportedLayerError for a graph of TensorFlow 1 that restores from another file.
+    """
+    is_of_2 = len(saved_model.meta_graphs) == 1 and saved_model.meta_graphs[0].HasField("object_graph_def")
+    for graph in saved_model.meta_graphs:
+        for node in nodes(graph.graph_def):
+            if node.op in WRITING:
+                controls = [name for name in node.input if name.startswith("^")]
+                del node.input[:]
+                node.input.extend(controls)
+                node.attr.clear()
+                node.attr[_WAS].s, node.op = node.op.encode(), "NoOp"
+        if is_of_2:
+            _drop_restoring(graph.graph_def.library)
+            continue
+        restored = {graph.saver_def.filename_tensor_name, graph.saver_def.filename_tensor_name.removesuffix(":0")}
+        among = {id(node) for node in graph.graph_def.node}
+        for node in nodes(graph.graph_def):
+            if node.op == RESTORING and (id(node) not in among or node.input[0] not in restored):
+                raise UnsupportedLayerError(
+                    f"operation {node.name} of type {RESTORING} may read a file outside the model; it is not run", label
+                )
+
+
+def _drop_restoring(library: Any) -> None:
+    """Remove functions that restore, and those that call them."""
+    dropped = {each.signature.name for each in library.function if any(node.op == RESTORING for node in each.node_def)}
+    while more := {each.signature.name for each in library.function if _calls(each, dropped)} - dropped:
+        dropped |= more
+    left = [each for each in library.function if each.signature.name not in dropped]
+    if dropped:
+        del library.function[:]
+        library.function.extend(left)
+
+
+def _calls(function: Any, names: set[str]) -> bool:
+    attributes = [value for node in function.node_def for value in node.attr.values()]
+    called = {each.name for value in attributes for each in (value.func, *value.list.func)}
+    return not names.isdisjoint(called | {node.op for node in function.node_def})
 
 
 def _of_graph(path: Path, folder: Path) -> object:
