@@ -53,7 +53,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     """Return the chosen shapes of a model's inputs. Raises ReadError for a shape that an input cannot have."""
-    inputs = read(path).inputs if shapes else ()
+    if not shapes:
+        return {}
+    inputs = read(path).inputs
     by_name = named(inputs, shapes)
     return {tensor.name: _fitting(tensor, by_name[tensor.name], path) for tensor in inputs if tensor.name in by_name}
 

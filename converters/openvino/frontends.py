@@ -34,9 +34,8 @@ from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..onnx.onnx_files import external_files
+from ..onnx.onnx_files import external_files, invalid
 from ..onnx.resize_nodes import dialect_version, given_names
-from ..onnx.resize_subgraph import invalid
 from ..onnx.static_values import without_weights
 from ..reports import FormPolicy, Row
 from ..runtimes.execution import reason
