@@ -171,12 +171,15 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
 
 
 def _on_npu(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
-    """Return notes about a result that is written for QNN; none for others, which do not need the runtime's rooms."""
+    """Return notes about a result that is written for QNN; none for others, which do not need the target's rooms."""
     if options.target != qnn_placement.NAME or not options.verify:
         return []
-    from . import qnn_proof
+    from ..portable.portable_model import write_model
 
-    return qnn_proof.on_npu(source, result, destination, options)
+    def write(plain: Path, written: Path) -> None:
+        write_model(plain, written, qnn_placement.NAME, policy(options), semantics=options.semantics)
+
+    return qnn_placement.on_npu(source, result, destination, write)
 
 
 def _products(source: Path, destination: Path, result: Path, options: ConvertOptions) -> list[str]:
