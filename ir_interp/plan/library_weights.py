@@ -548,7 +548,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     step = float(1 / axis.scale)
     wide = max(step, 1.0)
     support, narrow = float(formulas.radius(kernel)) * wide, 1.0 / wide
-    centre = float(axis.start) + (axis.index + 0.5) * step
+    centre = float(axis.start) + formulas.centres(axis.index, step)
     # C casts to int before it compares with 0, and a cast truncates.
     first = np.maximum(np.trunc(centre - support + 0.5), 0)
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)
