@@ -316,7 +316,7 @@ def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
 
 def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
     from ..onnx.onnx_graph import Unsaved, save
-    from ..onnx.resize_subgraph import native_model
+    from ..onnx.resize_form import native_model
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")

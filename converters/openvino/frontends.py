@@ -41,7 +41,7 @@ from ..reports import FormPolicy, Row
 from ..runtimes.execution import reason
 from ..sources.model_description import Description, End
 from ..workers import Died, Late, Question, Worker
-from .interpolate_subgraph import Resized, RunTime, narrowed, partial_shape, resize
+from .interpolate_form import Resized, RunTime, narrowed, partial_shape, resize
 from .openvino_primitives import constant_of, number_anew, settle_integers
 
 _SECONDS = 30.0

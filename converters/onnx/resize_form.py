@@ -1,4 +1,4 @@
-"""One resize as ONNX: a model of it, a Resize in a graph if that computes the same, else primitive operations.
+"""The form of a resize in ONNX: a Resize node if that computes the same, else decomposed; in a graph or a model.
 
 Last, a single resize that is not part of a model, such as a pasted layer or one of a .json, as a file.
 """
