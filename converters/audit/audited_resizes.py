@@ -46,7 +46,6 @@ from ..verify.graphs import ModelInput, dimensions_text, read
 from ..verify.input_shapes import fits, named
 from ..verify.tolerances import absolute_differences
 from . import mistakes
-from .mistakes import earlier
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -350,7 +349,7 @@ def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:
 
 def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
     """Return the verdict of an installed exporter on a resize, with those of earlier releases that differ."""
-    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, earlier(exporter, op)))))
+    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, mistakes.earlier(exporter, op)))))
 
 
 def found(path: Path, shapes: Shapes) -> Inside:
