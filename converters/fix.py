@@ -35,10 +35,9 @@ from .audit.invalid_nodes import valid_node
 from .audit.mistakes import in_float32, missed_sizes, quantised_scales, rounded_scales, scaled_lengths, unrounded
 from .dialects.onnx import DIALECT
 from .onnx.byte_products import make_factors_unsigned
-from .onnx.onnx_files import default_opset, graphs, read_file, weights_beside
+from .onnx.onnx_files import default_opset, graphs, invalid, read_file, weights_beside
 from .onnx.onnx_graph import Graph
 from .onnx.resize_nodes import OPS, ResizeNode, UnreadNode, given_names, known_nodes
-from .onnx.resize_subgraph import invalid
 from .portable.portable_model import edit, taken_names, with_resizes_in_sight
 from .portable.portable_resize import Edit
 from .runtimes.outcome import PLAIN_COEFFICIENT

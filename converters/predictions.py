@@ -52,7 +52,7 @@ def openvino_converted(op: ResizeOp) -> Outcome:
 
 def onnxruntime_converted(op: ResizeOp) -> Outcome:
     """Return how onnxruntime computes the ONNX model that this program writes for a resize."""
-    from .onnx.resize_subgraph import resize_model
+    from .onnx.resize_form import resize_model
 
     return _written(op, resize_model)
 

@@ -29,7 +29,7 @@ from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.plan.taps import plan
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes, static_shape
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.specs import Nearest, ResizeSpec
 from ir_interp.translation.meaning import arithmetics_agree, differences, listed_axes
 
@@ -38,6 +38,7 @@ from ..onnx.onnx_files import functions_of, inlined, read_outline
 from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
 from ..predictions import completed, runtimes_of
 from ..runtimes.execution import save_model
+from ..runtimes.openvino_layers import rounded_before
 from ..runtimes.outcome import Kind, Outcome, Rounded
 from ..sources.model_summary import brief
 from ..sources.readers import load, part, reading
@@ -48,14 +49,15 @@ from ..verify.tolerances import absolute_differences
 from . import mistakes
 from .constant_sizes import ConstantSizes, constant_sizes
 from .invalid_nodes import Meaning, meaning
-from .mistakes import earlier
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     """Return the chosen shapes of a model's inputs. Raises ReadError for a shape that an input cannot have."""
-    inputs = read(path).inputs if shapes else ()
+    if not shapes:
+        return {}
+    inputs = read(path).inputs
     by_name = named(inputs, shapes)
     return {tensor.name: _fitting(tensor, by_name[tensor.name], path) for tensor in inputs if tensor.name in by_name}
 
@@ -365,7 +367,7 @@ def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:
 
 def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
     """Return the verdict of an installed exporter on a resize, with those of earlier releases that differ."""
-    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, earlier(exporter, op)))))
+    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, mistakes.earlier(exporter, op)))))
 
 
 def found(path: Path, shapes: Shapes) -> Inside:
@@ -390,7 +392,7 @@ def _of_node(path: Path, node: ResizeNode, constants: Mapping[str, ConstantSizes
 
 def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp) -> Found:
     remarks, likely = predictions.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-    rounded = _rounded_before(net, layer)
+    rounded = rounded_before(net, layer)
     return Found(file=path, op=op, layer=layer, rounded=rounded, mistakes=likely, remarks=remarks)
 
 
@@ -591,37 +593,3 @@ def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
     """Yield the resizes that share their set of runtimes: those of ONNX models, those of IRs."""
     for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
         yield [row for row in rows if tuple(row.titles.items()) == titles]
-
-
-# The FakeQuantize layers in front of a resize.
-
-_LIMITS = range(1, 5)  # inputs of a FakeQuantize
-
-
-def _rounded_before(net: Net, layer: Layer) -> tuple[Rounded, ...]:
-    """Return the last FakeQuantize layers that round the values from which the input of a layer is computed."""
-    if all(other.type != "FakeQuantize" for other in net.layers.values()):
-        return ()
-    return tuple(_before(net, layer))
-
-
-def _before(net: Net, layer: Layer) -> Iterator[Rounded]:
-    first = net.source(layer, 0)
-    left, seen = [first[0]] if first else [], set[int]()
-    while left:
-        producer = left.pop()
-        if producer.id in seen:
-            continue
-        seen.add(producer.id)
-        if producer.type == "FakeQuantize":
-            yield _rounded(net, producer, is_next=first is not None and producer is first[0])
-            continue
-        sources = (net.source(producer, place) for place in range(len(producer.inputs)))
-        left += [source[0] for source in sources if source]
-
-
-def _rounded(net: Net, layer: Layer, *, is_next: bool) -> Rounded:
-    levels, limits = layer.attributes.get("levels", ""), [net.source(layer, place) for place in _LIMITS]
-    shapes = [static_shape(limit[1].shape) if limit else None for limit in limits]
-    is_single = all(shape is not None and math.prod(shape) == 1 for shape in shapes)
-    return Rounded(levels=int(levels) if levels.isdecimal() else None, is_next=is_next, is_single=is_single)

@@ -32,7 +32,7 @@ from ir_interp.shapes import static_shape
 from ir_interp.specs import Nearest
 
 from .. import qnn_placement, tensorrt_importer, workers
-from ..onnx import resize_subgraph as onnx_model
+from ..onnx import resize_form as onnx_model
 from ..onnx.resize_nodes import alone, single
 from ..openvino import ir_save as openvino_model
 from ..openvino.ir_save import write_layer

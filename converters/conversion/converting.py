@@ -190,12 +190,15 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
 
 
 def _on_npu(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
-    """Return notes about a result that is written for QNN; none for others, which do not need the runtime's rooms."""
+    """Return notes about a result that is written for QNN; none for others, which do not need the target's rooms."""
     if options.target != qnn_placement.NAME or not options.verify:
         return []
-    from . import qnn_proof
+    from ..portable.portable_model import write_model
 
-    return qnn_proof.on_npu(source, result, destination, options)
+    def write(plain: Path, written: Path) -> None:
+        write_model(plain, written, qnn_placement.NAME, policy(options), semantics=options.semantics)
+
+    return qnn_placement.on_npu(source, result, destination, write)
 
 
 def _products(source: Path, destination: Path, result: Path, options: ConvertOptions) -> list[str]:
@@ -332,7 +335,7 @@ def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
 
 def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
     from ..onnx.onnx_graph import Unsaved, save
-    from ..onnx.resize_subgraph import native_model
+    from ..onnx.resize_form import native_model
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")

@@ -147,7 +147,7 @@ def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
 
 
 def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..onnx.resize_subgraph import write_resize
+    from ..onnx.resize_form import write_resize
 
     return Written(rows=(write_resize(_single(source, options), output, options.opset),))
 

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ir_interp.errors import InexactError
 from ir_interp.executor.ordered_sums import sampled
 from ir_interp.executor.resize import extrapolated
-from ir_interp.plan import library_weights
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.integer_sums import (
     Along,
@@ -36,7 +35,7 @@ from ir_interp.plan.integer_sums import (
     steps,
     sums_integers,
 )
-from ir_interp.plan.library_passes import OF_OPENCV, Pass, are_named, passes
+from ir_interp.plan.library_passes import OF_OPENCV, Pass, passes
 from ir_interp.plan.library_weights import Sampled
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
@@ -204,7 +203,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
-    if sums_integers(spec, dtype) and library_weights.is_of_litert(spec):  # whose integer weights run time computes
+    if sums_integers(spec, dtype) and spec.is_of_litert:  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     # From here on, sums are of floats, or of integers in the steps of a runtime.
@@ -251,7 +250,7 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     if known is None or rest or (of_opencv and None in shape):
         return None
     bound = plan(known, with_ones(shape))
-    integer_passes = passes(bound, dtype) if are_named(bound) else ()
+    integer_passes = passes(bound, dtype) if bound.spec.has_passes else ()
     return integer_passes if integer_passes and are_integral(integer_passes, dtype) else None
 
 

@@ -27,10 +27,10 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx import onnx_graph, operators
-from ..onnx.onnx_files import read_outline
+from ..onnx.onnx_files import invalid, read_outline
 from ..onnx.onnx_graph import Graph, Unsaved, halved
 from ..onnx.operators import NodeTensor, as_dtype
-from ..onnx.resize_subgraph import invalid, write_resize
+from ..onnx.resize_form import write_resize
 from ..onnx.static_values import without_weights
 from ..reports import Progress, Written, silent
 from ..workers import Question, Worker

@@ -314,6 +314,18 @@ def _problem(attribute: onnx.AttributeProto) -> str:
     return "" if attribute.type else "has no type"
 
 
+def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
+    """Return the first problem that ONNX's checker finds in a model or a file; empty if it is valid.
+
+    ``full`` infers shapes, too. For numbers that protobuf has no name for, the checker raises ValueError.
+    """
+    try:
+        onnx.checker.check_model(model, full_check=full)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
+        return str(error).strip().splitlines()[0]
+    return ""
+
+
 def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Return a model of a file with its external weights. Raises ReadError if these cannot be read."""
     try:

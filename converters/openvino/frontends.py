@@ -34,15 +34,14 @@ from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..onnx.onnx_files import external_files
+from ..onnx.onnx_files import external_files, invalid
 from ..onnx.resize_nodes import dialect_version, given_names
-from ..onnx.resize_subgraph import invalid
 from ..onnx.static_values import without_weights
 from ..reports import FormPolicy, Row
 from ..runtimes.execution import reason
 from ..sources.model_description import Description, End
 from ..workers import Died, Late, Question, Worker
-from .interpolate_subgraph import Resized, RunTime, narrowed, partial_shape, resize
+from .interpolate_form import Resized, RunTime, narrowed, partial_shape, resize
 from .openvino_primitives import constant_of, number_anew, settle_integers
 
 _SECONDS = 30.0

@@ -36,7 +36,7 @@ from ir_interp.translation.translate import Grade
 
 from ..reports import Form, FormPolicy, Row, expressed
 from ..runtimes.execution import reason, save_model
-from .interpolate_subgraph import Resized, RunTime, at_run_time, resize
+from .interpolate_form import Resized, RunTime, at_run_time, resize
 from .openvino_primitives import element_name, node_names, nodes_of, number_anew
 
 _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")

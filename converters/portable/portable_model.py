@@ -28,6 +28,7 @@ from ..onnx.onnx_files import (
     external_files,
     graphs,
     inlined,
+    invalid,
     needed,
     read_file,
     with_inlined,
@@ -35,7 +36,6 @@ from ..onnx.onnx_files import (
 )
 from ..onnx.onnx_graph import Graph, halve, read_by
 from ..onnx.resize_nodes import OPS, ResizeNode, every_node, known_nodes, nodes_in
-from ..onnx.resize_subgraph import invalid
 from ..onnx.static_values import Values
 from ..predictions import completed
 from ..reports import FormPolicy, Row

@@ -26,10 +26,10 @@ from ..decompose.decomposed_resize import decompose
 from ..dialects.onnx import DIALECT
 from ..onnx import operators
 from ..onnx.neighbours import are_transposes_around, check_observed, may_change
-from ..onnx.onnx_files import needed
+from ..onnx.onnx_files import invalid, needed
 from ..onnx.onnx_graph import Graph
+from ..onnx.resize_form import OneResize, ends, inlined, is_long_as_inferred, model_of
 from ..onnx.resize_nodes import ResizeNode, nodes_in
-from ..onnx.resize_subgraph import OneResize, ends, inlined, invalid, is_long_as_inferred, model_of
 from ..reports import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
 from ..runtimes.onnxruntime_optimiser import survives_transposes

@@ -222,7 +222,7 @@ def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
     )
 
 
-_NOT_RUN = "; it was not run"  # nodes of one that leaves some to another are seen in a run, by ``conversion/qnn_proof``
+_NOT_RUN = "; it was not run"  # nodes of one that leaves some to another are seen in a run, by ``qnn_placement``
 
 
 def _in_model(runtime: Runtime, left: str, node: ResizeNode) -> Outcome:

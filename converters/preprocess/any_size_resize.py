@@ -115,7 +115,7 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
         step = n / size.count
         wide = step.maximum(1.0)
         reach, narrow = wide * float(formulas.radius(kernel)), inverse(wide)
-        centre = (step * (index + 0.5)).unsqueeze(1)
+        centre = formulas.centres(index, step).unsqueeze(1)
         lowest = (centre - reach + 0.5).floor().maximum(0.0)
         stop = (centre + reach + 0.5).floor().minimum(n)
         # Two more than the kernel is wide, since rounding at both ends may include another pixel; ``inside`` drops the
@@ -507,7 +507,7 @@ def _taps_in_float32(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> 
     larger, radius = n.maximum(count), float(formulas.radius(kernel))
     reach = larger / count * radius
     # One pixel more on each side: a float32 error may move the floor, and surplus taps have weight 0.
-    lowest = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
+    lowest = ((formulas.centres(index, n / count) - reach).floor() - 1.0).unsqueeze(1)
     taps = node("Range", n.of(0.0), node("Squeeze", (reach * 2.0).ceil() + 4.0), n.of(1.0))
     # In units of 1 / 2m pixels positions are integers, so that only the quotient is rounded.
     origin = (Pair.of(lowest * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high

@@ -22,7 +22,7 @@ from ir_interp.executor.library_sums import BITS, inverses
 from ir_interp.files.memory import check_bytes
 from ir_interp.libraries import get
 from ir_interp.plan.formulas import Blocks
-from ir_interp.plan.library_passes import Pass, are_named, passes
+from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.library_weights import Order, patches
 from ir_interp.plan.taps import Plan, Reduced, axis_taps, plan, reduced
 from ir_interp.resize_op import ResizeOp
@@ -164,7 +164,7 @@ def _tabled(
         return x
     if op.dtype == "float32":
         return _in_floats(x, bound, dtype, wide=wide)
-    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
+    if not bound.spec.has_passes or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"this arithmetic of {op.spec.kernel} has no form in nodes")
     if reduction := reduced(bound.spec, lengths):
         y, bound = (

@@ -28,10 +28,17 @@ from ir_interp.pipelines.pipeline import Normalise, Pipeline, Rescale, Scale
 from ir_interp.pipelines.rules import AlphaRule
 
 from ..decompose.tensor import Tensor
-from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file, with_inner
+from ..onnx.onnx_files import (
+    default_opset,
+    external_files,
+    external_files_of,
+    invalid,
+    load_weights,
+    read_file,
+    with_inner,
+)
 from ..onnx.onnx_graph import LARGEST, Graph, Unsaved
 from ..onnx.operators import NodeTensor, Primitives, tensor
-from ..onnx.resize_subgraph import invalid
 from .step_nodes import ImageTensor, written
 
 

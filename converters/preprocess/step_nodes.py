@@ -31,7 +31,7 @@ from ir_interp.pipelines.rules import NUMPY, ByRatio, SizeRounding, SizeRule
 
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.operators import NodeTensor, node
-from ..onnx.resize_subgraph import resized
+from ..onnx.resize_form import resized
 from .any_size_resize import Size, lengths_of, resized_in_float32, resized_in_float64
 from .extended_precision import TRIPLES, Triple
 from .fixed_size_resize import tabled

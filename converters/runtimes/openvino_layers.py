@@ -6,12 +6,14 @@ layer, predictions call ``layer`` for an existing one. Earlier releases come las
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+import math
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
 from ir_interp.errors import IrInterpError
 from ir_interp.ir.interpolate_dialect import DIALECT, NoRuleError, pads_go_astray
+from ir_interp.ir.ir_files import Layer, Net
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
@@ -452,3 +454,37 @@ LAYER_RELEASES = {
     "2026.2": _layer_release(version="2026.0 to 2026.2", rules=(takes_no_float64,)),
     "2026.4": _layer_release(version="2026.3 and 2026.4"),
 }
+
+
+# The FakeQuantize layers in front of a resize.
+
+_LIMITS = range(1, 5)  # inputs of a FakeQuantize
+
+
+def rounded_before(net: Net, layer: Layer) -> tuple[Rounded, ...]:
+    """Return the last FakeQuantize layers that round the values from which the input of a layer is computed."""
+    if all(other.type != "FakeQuantize" for other in net.layers.values()):
+        return ()
+    return tuple(_before(net, layer))
+
+
+def _before(net: Net, layer: Layer) -> Iterator[Rounded]:
+    first = net.source(layer, 0)
+    left, seen = [first[0]] if first else [], set[int]()
+    while left:
+        producer = left.pop()
+        if producer.id in seen:
+            continue
+        seen.add(producer.id)
+        if producer.type == "FakeQuantize":
+            yield _rounded(net, producer, is_next=first is not None and producer is first[0])
+            continue
+        sources = (net.source(producer, place) for place in range(len(producer.inputs)))
+        left += [source[0] for source in sources if source]
+
+
+def _rounded(net: Net, layer: Layer, *, is_next: bool) -> Rounded:
+    levels, limits = layer.attributes.get("levels", ""), [net.source(layer, place) for place in _LIMITS]
+    shapes = [static_shape(limit[1].shape) if limit else None for limit in limits]
+    is_single = all(shape is not None and math.prod(shape) == 1 for shape in shapes)
+    return Rounded(levels=int(levels) if levels.isdecimal() else None, is_next=is_next, is_single=is_single)

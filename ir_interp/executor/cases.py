@@ -139,7 +139,7 @@ class Case:
     @cached_property
     def is_in_passes(self) -> bool:
         """Whether an image library sums these integers axis by axis, in the numbers of the spec."""
-        return self.averages_integers and library_passes.are_named(self.bound)
+        return self.averages_integers and self.spec.has_passes
 
     @cached_property
     def byte_passes(self) -> tuple[library_passes.Pass, ...]:

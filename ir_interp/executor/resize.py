@@ -65,12 +65,13 @@ class Prepared:
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
         self._moved = _channels_last(bound, piece, dtype)
-        if self._moved is None:
+        if self._moved is None and bound.spec.arithmetic.is_library:
             library_passes.check_limits(bound, dtype.name)
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
-        sums_neighbours = dtype.kind in "iu" and not infinities.reads(bound, piece.outputs)  # of an image library
+        in_library = bound.spec.arithmetic.is_library or not infinities.reads(bound, piece.outputs)
+        sums_neighbours = dtype.kind in "iu" and in_library
         alone = piece if sums_neighbours else piece.without_neighbours(bound)
         self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
         self._own = None if alone == piece else alone.within(piece)
@@ -187,7 +188,7 @@ class Prepared:
     @cached_property
     def _largest(self) -> int | None:
         """The largest pixel whose sums Pillow defines; None if every pixel is."""
-        if self._native or self._moved or self._reduced:
+        if self._native or self._moved or self._reduced or not self.spec.arithmetic.is_library:
             return None
         return library_passes.largest_pixel(self._bound, self._piece.outputs, self.dtype.name)
 

@@ -6,10 +6,10 @@ it, and compare its bits with the pipeline's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
@@ -27,19 +27,7 @@ from ir_interp.pipelines.pipeline import (
     ReverseChannels,
     Scale,
 )
-from ir_interp.pipelines.rules import (
-    ByRatio,
-    Exactly,
-    Inside,
-    Multiple,
-    NearestMultiple,
-    RoundedUp,
-    ShareOfShorterSide,
-    ShorterSide,
-    SidesWithin,
-    SizeRounding,
-    SizeRule,
-)
+from ir_interp.pipelines.rules import SizeRounding, SizeRule
 
 OPENCV = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 _IMPORTS = {
@@ -83,6 +71,91 @@ def module_text(pipeline: Pipeline, imports: Sequence[str], image: str, body: Se
     return "\n".join([*standard, *imports, "", "", *function, ""])
 
 
+def _infix(form: str) -> Callable[[_Number, object], _Number]:
+    """Return the method of an operator, which is written as ``form``."""
+    return lambda number, other: _Number(form.format(number.text, _text(other)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Number:
+    """An expression of float64, in Python or C++."""
+
+    text: str
+
+    __add__ = _infix("({} + {})")
+    __mul__ = _infix("({} * {})")
+    __rmul__ = _infix("({1} * {0})")
+    __truediv__ = _infix("({} / {})")
+    __rtruediv__ = _infix("({1} / {0})")
+    __rsub__ = _infix("({1} - {0})")
+    __lt__ = _infix("({} < {})")
+    __le__ = _infix("({} <= {})")
+    __gt__ = _infix("({} > {})")
+    __eq__ = _infix("({} == {})")  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _text(number: Any) -> str:
+    return number.text if isinstance(number, _Number) else repr(float(number))
+
+
+def _function(name: str) -> Callable[..., _Number]:
+    return lambda expressions, *numbers: expressions.called(name, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expressions:
+    """NumPy's functions as expressions of a language, in the ``forms`` by name."""
+
+    forms: Mapping[str, str]
+
+    def called(self, name: str, *numbers: Any) -> _Number:
+        """Return the value of a function."""
+        return _Number(self.forms[name].format(*map(_text, numbers)))
+
+    def rounded(self, rounding: SizeRounding, number: str) -> str:
+        """Return an expression, rounded."""
+        return _text(rounding.apply(_Number(number), self))
+
+    floor, ceil, rint, abs = map(_function, ("floor", "ceil", "rint", "abs"))
+    minimum, maximum, where = map(_function, ("minimum", "maximum", "where"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula(_Expressions):
+    """A formula as lines, of which each declares a variable with the value of a function."""
+
+    declaration: str
+    lines: list[str] = field(default_factory=list)
+
+    def called(self, name: str, *numbers: Any) -> _Number:
+        """Return the variable of a function's value."""
+        variable = _Number(f"v{len(self.lines)}")
+        self.lines.append(self.declaration.format(variable.text, _Expressions.called(self, name, *numbers).text))
+        return variable
+
+
+_PYTHON = {
+    "floor": "math.floor({})",
+    "ceil": "math.ceil({})",
+    "rint": "round({})",
+    "abs": "abs({})",
+    "minimum": "min({}, {})",
+    "maximum": "max({}, {})",
+    "where": "{1} if {0} else {2}",
+}
+_C = {
+    "floor": "std::floor({})",
+    "ceil": "std::ceil({})",
+    "rint": "std::nearbyint({})",
+    "abs": "std::abs({})",
+    "minimum": "std::min({}, {})",
+    "maximum": "std::max({}, {})",
+    "where": "{} ? {} : {}",
+}
+_IN_PYTHON, _IN_C = _Expressions(_PYTHON), _Expressions(_C)
+
+
 @singledispatch
 def lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
@@ -114,9 +187,9 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from sized(step.size)
     yield "missing = [max(height - x.shape[0], 0), max(width - x.shape[1], 0)]"
-    yield f"before = [{_rounded(step.padding, 'count / 2')} for count in missing]"
+    yield f"before = [{_IN_PYTHON.rounded(step.padding, 'count / 2')} for count in missing]"
     yield from _padding("[count - first for count, first in zip(missing, before)]", step.colour)
-    starts = _rounded(step.start, "(length - size) / 2")
+    starts = _IN_PYTHON.rounded(step.start, "(length - size) / 2")
     yield f"top, left = ({starts} for length, size in zip(x.shape, (height, width)))"
     yield "x = x[top : top + height, left : left + width]"
 
@@ -177,64 +250,10 @@ def sized(rule: SizeRule, shape: str = "x.shape[:2]") -> Iterator[str]:
         yield "height, width = {}, {}".format(*rule.fixed)
         return
     yield f"height, width = {shape}"
-    yield from _formula(rule)
-
-
-def _rounded(rounding: SizeRounding, number: str) -> str:
-    """Return a number as an expression of Python, rounded."""
-    match rounding:
-        case SizeRounding.DOWN:
-            return f"math.floor({number})"
-        case SizeRounding.UP:
-            return f"math.ceil({number})"
-        case SizeRounding.HALF_UP:
-            return f"math.floor({number} + 0.5)"
-        case SizeRounding.HALF_EVEN:
-            return f"round({number})"
-        case _:
-            assert_never(rounding)
-
-
-def _formula(rule: SizeRule) -> Iterator[str]:
-    match rule:
-        case ShorterSide(size=size, longest=longest):
-            yield f"short, long = {size}, int({size} * max(height, width) / min(height, width))"
-            if longest is not None:
-                yield f"if long > {longest}:"
-                yield f"    short, long = int({longest} * short / long), {longest}"
-            yield "height, width = (long, short) if width <= height else (short, long)"
-        case SidesWithin(shortest=shortest, longest=longest):
-            yield "shorter, longer = min(height, width), max(height, width)"
-            yield f"is_limited = longer / shorter * {shortest} > {longest}"
-            yield f"side = {longest} * shorter / longer if is_limited else {shortest}"
-            yield "short = round(side)"
-            yield "long = longer if short == shorter else int(side * longer / shorter)"
-            yield "height, width = (long, short) if width < height else (short, long)"
-        case Inside(height=height, width=width, rounding=rounding):
-            yield f"scale = min({height} / height, {width} / width)"
-            rounded = _rounded(rounding, "size * scale")
-            yield f"height, width = (max({rounded}, 1) for size in (height, width))"
-        case ByRatio(height=height, width=width, covers=covers):
-            yield f"ratio = {'min' if covers else 'max'}(height / {height}, width / {width})"
-            yield "height, width = round(height / ratio), round(width / ratio)"
-        case Multiple(of_size=multiple, rounding=rounding):
-            rounded = _rounded(rounding, f"size / {multiple}")
-            yield f"height, width = ({rounded} * {multiple} for size in (height, width))"
-        case NearestMultiple(height=height, width=width, of_size=multiple, keeps_ratio=keeps_ratio):
-            yield f"tall, wide = {height} / height, {width} / width"
-            if keeps_ratio:
-                yield "tall = wide = wide if abs(1 - wide) < abs(1 - tall) else tall"
-            pairs = "((height, tall), (width, wide))"
-            yield f"height, width = (round(size * scale / {multiple}) * {multiple} for size, scale in {pairs})"
-        case ShareOfShorterSide(height=tall, width=wide):
-            yield f"height, width = (int(share * min(height, width)) for share in ({tall!r}, {wide!r}))"
-        case RoundedUp(size=size, of_size=multiple):
-            yield from _formula(size)
-            yield from _formula(Multiple(of_size=multiple, rounding=SizeRounding.UP))
-        case Exactly(height=height, width=width):
-            yield f"height, width = {height}, {width}"
-        case _:
-            assert_never(rule)
+    formula = _Formula(_PYTHON, "{} = {}")
+    sizes = rule.of(_Number("height"), _Number("width"), formula)
+    yield from formula.lines
+    yield "height, width = int({}), int({})".format(*map(_text, sizes))
 
 
 _TORCH = "torch"
@@ -278,9 +297,9 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from sized(step.size, "x.shape[-2:]")
     yield "missing = [max(height - x.shape[-2], 0), max(width - x.shape[-1], 0)]"
-    yield f"before = [{_rounded(step.padding, 'count / 2')} for count in missing]"
+    yield f"before = [{_IN_PYTHON.rounded(step.padding, 'count / 2')} for count in missing]"
     yield from _torch_padding("[count - first for count, first in zip(missing, before)]", step.colour)
-    starts = _rounded(step.start, "(length - size) / 2")
+    starts = _IN_PYTHON.rounded(step.start, "(length - size) / 2")
     yield f"top, left = ({starts} for length, size in zip(x.shape[-2:], (height, width)))"
     yield "x = x[:, top : top + height, left : left + width]"
 
@@ -405,78 +424,9 @@ def cpp(pipeline: Pipeline) -> str:
     )
 
 
-def _infix(form: str) -> Callable[[_Number, object], _Number]:
-    """Return the method of an operator, which is written as ``form``."""
-    return lambda number, other: _Number(form.format(number.text, _text(other)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Number:
-    """A float64 expression."""
-
-    text: str
-
-    __add__ = _infix("({} + {})")
-    __mul__ = _infix("({} * {})")
-    __rmul__ = _infix("({1} * {0})")
-    __truediv__ = _infix("({} / {})")
-    __rtruediv__ = _infix("({1} / {0})")
-    __rsub__ = _infix("({1} - {0})")
-    __lt__ = _infix("({} < {})")
-    __le__ = _infix("({} <= {})")
-    __gt__ = _infix("({} > {})")
-    __eq__ = _infix("({} == {})")  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _text(number: Any) -> str:
-    return number.text if isinstance(number, _Number) else repr(float(number))
-
-
-def _variable(form: str) -> Callable[..., _Number]:
-    """Return the method of a function of NumPy, whose results are variables with the value ``form``."""
-
-    def variable(formula: _Formula, *numbers: Any) -> _Number:
-        name = f"v{len(formula.lines)}"
-        formula.lines.append(f"const double {name} = {form.format(*map(_text, numbers))};")
-        return _Number(name)
-
-    return variable
-
-
-@dataclass(frozen=True, slots=True)
-class _Formula:
-    """NumPy's functions as lines of C++."""
-
-    lines: list[str] = field(default_factory=list)
-
-    floor = _variable("std::floor({})")
-    ceil = _variable("std::ceil({})")
-    rint = _variable("std::nearbyint({})")
-    abs = _variable("std::abs({})")
-    minimum = _variable("std::min({}, {})")
-    maximum = _variable("std::max({}, {})")
-    where = _variable("{} ? {} : {}")
-
-
-def _rounded_in_cpp(rounding: SizeRounding, number: str) -> str:
-    """Return a number as an expression of C++, rounded."""
-    match rounding:
-        case SizeRounding.DOWN:
-            return f"std::floor({number})"
-        case SizeRounding.UP:
-            return f"std::ceil({number})"
-        case SizeRounding.HALF_UP:
-            return f"std::floor({number} + 0.5)"
-        case SizeRounding.HALF_EVEN:
-            return f"std::nearbyint({number})"
-        case _:
-            assert_never(rounding)
-
-
 def _sized(rule: SizeRule) -> Iterator[str]:
     """Yield lines that set ``height`` and ``width`` by a rule."""
-    formula = _Formula()
+    formula = _Formula(_C, "const double {} = {};")
     sizes = rule.of(_Number("double(x.rows)"), _Number("double(x.cols)"), formula)
     yield from formula.lines
     for name, size in zip(("height", "width"), sizes, strict=True):
@@ -504,10 +454,10 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from _sized(step.size)
     yield "const int down = std::max(height - x.rows, 0), across = std::max(width - x.cols, 0);"
-    halves = (_rounded_in_cpp(step.padding, f"{count} / 2.0") for count in ("down", "across"))
+    halves = (_IN_C.rounded(step.padding, f"{count} / 2.0") for count in ("down", "across"))
     yield "const int above = int({}), before = int({});".format(*halves)
     yield f"x = padded(x, above, down - above, before, across - before, {_colour(step.colour)});"
-    starts = (_rounded_in_cpp(step.start, f"({count}) / 2.0") for count in ("x.rows - height", "x.cols - width"))
+    starts = (_IN_C.rounded(step.start, f"({count}) / 2.0") for count in ("x.rows - height", "x.cols - width"))
     yield "const int top = int({}), left = int({});".format(*starts)
     yield "x = x(cv::Rect(left, top, width, height)).clone();"
 

@@ -304,7 +304,7 @@ def _in_library(axis: AxisPlan) -> Array:
     if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
         inverse = np.float32(1) / np.float32(axis.out_size)
         size = np.float32(float(axis.out_size / axis.scale))
-        return start + ((index.astype(np.float32) + np.float32(0.5)) * (size * inverse)).astype(np.float64)
+        return start + centres(index.astype(np.float32), np.asarray(size * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels_rounded_once(index, axis.scale).astype(np.float64)
     if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
@@ -317,9 +317,14 @@ def _in_library(axis: AxisPlan) -> Array:
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
 
 
+def centres(index: Number, step: Number | float) -> Number:
+    """Return (i + 1/2) * step: the centre of an output, from the edge of the input, if libraries multiply by a step."""
+    return (index + 0.5) * step
+
+
 def half_pixels(index: Number, step: Number | float) -> Number:
     """Return (i + 1/2) * step - 1/2: half_pixel of libraries that multiply by a step; ``source`` divides by a scale."""
-    return (index + 0.5) * step - 0.5
+    return centres(index, step) - 0.5
 
 
 def half_pixels_rounded_once(index: Array, scale: Fraction) -> Array:

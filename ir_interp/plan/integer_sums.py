@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError
 from ir_interp.plan.formulas import AxisPlan
-from ir_interp.plan.library_passes import Pass, are_named, window_passes
+from ir_interp.plan.library_passes import Pass, window_passes
 from ir_interp.plan.library_weights import Sampled, filtered, four, pair, whole
 from ir_interp.plan.taps import Plan, Taps, is_long, plan, segments, window_taps
 from ir_interp.shapes import Shape, resolve_axes
@@ -400,7 +400,7 @@ def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool
     """Return whether bytes are sums along one or two axes, rounded once and not in steps of a runtime or a library."""
     if isinstance(bound.spec.kernel, Nearest) or dtype not in _LARGEST_BYTE or not 1 <= len(bound.axes) <= 2:
         return False
-    if are_named(bound) or 0 in bound.out_shape:
+    if bound.spec.has_passes or 0 in bound.out_shape:
         return False
     # A weight's last bit would decide how a sum such as 3 * (1/3) is truncated: such sums stay floats.
     if rounding is IntegerRounding.CUT_OFF:
@@ -410,7 +410,7 @@ def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
     """Return the passes of an image library as sums; None if they are of another kind."""
-    if dtype not in _LARGEST_BYTE or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
+    if dtype not in _LARGEST_BYTE or not bound.spec.has_passes or bound.spec.alpha is not Alpha.SEPARATE:
         return None
     if 0 in bound.out_shape:
         return None

@@ -108,15 +108,6 @@ class Pass:
         return replace(self, indices=indices, weights=weights, bits_after=0, rounding=rounding, lanes=0)
 
 
-def are_named(bound: Plan) -> bool:
-    """Return whether the integers of a plan are summed in passes, not in steps (``plan.runtimes.integer_steps``)."""
-    spec, rounds = bound.spec, bound.spec.rounds
-    if isinstance(spec.kernel, Nearest):
-        return False
-    is_of_opencv = rounds in (Integers.OPENCV_AREA, Integers.IPP)
-    return is_of_opencv or isinstance(rounds, FixedPoint | FloatingPoint) or library_weights.is_of_litert(spec)
-
-
 def needs_all_taps(bound: Plan) -> bool:
     """Return whether passes over a part of the outputs need the taps of all: for their order of sums, or their bits."""
     rounds = bound.spec.rounds
@@ -138,7 +129,7 @@ def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]
 
 @lru_cache(maxsize=128)
 def _passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
-    if library_weights.is_of_litert(bound.spec):
+    if bound.spec.is_of_litert:
         return tuple(_of_litert(bound, dtype, outputs))
     taps = {axis.axis: window_taps(bound, place, outputs[axis.axis]) for place, axis in enumerate(bound.axes)}
     if is_of_ipp(bound):
@@ -451,12 +442,7 @@ _EXACT_ALWAYS = 2  # channels for which INTER_LINEAR_EXACT does not use area
 
 
 def check_limits(bound: Plan, dtype: str) -> None:
-    """Raise SpecError or ShapeError for an image that the library of a spec refuses, or whose result is unknown.
-
-    Specs of runtimes, and those of no library, accept every image here.
-    """
-    if not bound.spec.arithmetic.is_library:
-        return
+    """Raise SpecError or ShapeError for an image that the library of a spec refuses, or whose result is unknown."""
     _check_sizes(bound)
     if bound.spec.images is not None:
         bound.spec.images.check(dtype, channels(bound))
@@ -509,7 +495,7 @@ def largest_pixel(bound: Plan, outputs: Outputs, dtype: str) -> int | None:
     Pillow converts sums beyond int32 as the processor does, which C leaves undefined.
     """
     is_deep = bound.spec.arithmetic is Arithmetic.PILLOW and dtype == "int32" and bool(bound.axes)
-    if not is_deep or not are_named(bound) or any(start == stop for start, stop in outputs):
+    if not is_deep or not bound.spec.has_passes or any(start == stop for start, stop in outputs):
         return None
     gains = [float(np.abs(each.weights).sum(axis=1).max()) for each in window_passes(bound, dtype, outputs)]
     gain = math.prod(max(gain, 1.0) for gain in gains)

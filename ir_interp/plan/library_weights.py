@@ -155,15 +155,8 @@ def _weigh(kernel: Linear | Cubic, distance: Values, xp: Operations[Values]) -> 
     return xp.where(distance < 1, near, xp.where(distance < 2, far, 0.0))
 
 
-_OF_LITERT = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
 # Fractional bits of a weight, in XNNPACK's kernel and in LiteRT's own.
 _OF_XNNPACK, _OF_KERNEL = 11, 10
-
-
-def is_of_litert(spec: ResizeSpec) -> bool:
-    """Return whether the integers of a resize are summed as LiteRT does."""
-    is_own = spec.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
-    return is_own and spec.kernel == Linear() and spec.coordinates in _OF_LITERT
 
 
 def is_of_xnnpack(spec: ResizeSpec, dtype: str) -> bool:
@@ -566,7 +559,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     step = float(1 / axis.scale)
     wide = max(step, 1.0)
     support, narrow = float(formulas.radius(kernel)) * wide, 1.0 / wide
-    centre = float(axis.start) + (axis.index + 0.5) * step
+    centre = float(axis.start) + formulas.centres(axis.index, step)
     # C casts to int before it compares with 0, and a cast truncates.
     first = np.maximum(np.trunc(centre - support + 0.5), 0)
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)

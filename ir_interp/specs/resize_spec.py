@@ -27,6 +27,7 @@ from ir_interp.specs.modes import (
     Kernel,
     Lanczos,
     Length,
+    Linear,
     Mean,
     Nearest,
     Passes,
@@ -414,6 +415,19 @@ class ResizeSpec:
         return self.integers or _OWN_INTEGERS[self.arithmetic]
 
     @property
+    def has_passes(self) -> bool:
+        """Whether a library sums integers in passes along an axis each, not in the steps of a runtime."""
+        if isinstance(self.kernel, Nearest):
+            return False
+        return isinstance(self.rounds, FixedPoint | FloatingPoint) or self.rounds in _IN_PASSES or self.is_of_litert
+
+    @property
+    def is_of_litert(self) -> bool:
+        """Whether integers are summed as LiteRT does."""
+        is_own = self.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
+        return is_own and self.kernel == Linear() and self.coordinates in _OF_LITERT
+
+    @property
     def sums_of_integers(self) -> str:
         """The summation of integers in an image library; empty for runtimes, and where pixels are copied."""
         rounds = self.rounds
@@ -523,6 +537,8 @@ _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF
 _FARTHEST = 2**31  # the farthest edge of a box, in pixels
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 _LANCZOS_OF_OPENCV = 4
+_OF_LITERT = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
+_IN_PASSES = (Integers.OPENCV_AREA, Integers.IPP)
 _OF_RUNTIMES = (Integers.ONNXRUNTIME, Integers.OPENVINO, Integers.LITERT, Integers.LITERT_KERNEL)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {

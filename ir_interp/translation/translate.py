@@ -23,7 +23,7 @@ from ir_interp.errors import Cause, Difference, InexactError, SpecError
 from ir_interp.executor.ordered_sums import planned_steps, step_columns
 from ir_interp.plain_text import Tone
 from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once, whole_piece
-from ir_interp.plan.library_passes import Pass, are_named, passes
+from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.taps import Plan, Taps, axis_taps, check_rank, plan, reduced
 from ir_interp.shapes import Array, PartialShape
 from ir_interp.specs import Alpha, AtRunTime, IntegerRounding, Nearest, ResizeSpec, Smooth, SumRounding, Unrounded
@@ -168,7 +168,7 @@ def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...],
 
 def _links(bound: Plan, dtype: str) -> Iterator[Link]:
     """Yield the sums of a plan in order."""
-    if are_named(bound):
+    if bound.spec.has_passes:
         yield from _of_passes(passes(bound, dtype))
         return
     steps = planned_steps(bound, dtype, whole_piece(bound).outputs)

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.converters.onnx.resize_subgraph import invalid
+from ir_interp.converters.onnx.onnx_files import invalid
 from tests.support.bad_input import SHAPE, LoadFails, net
 from tests.support.graphs import save_model
 from tests.support.ir_text import Net

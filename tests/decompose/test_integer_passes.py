@@ -14,7 +14,7 @@ import pytest
 
 import ir_interp
 from ir_interp.converters.decompose.integer_sums import are_integral
-from ir_interp.converters.onnx.resize_subgraph import write_resize as write_onnx
+from ir_interp.converters.onnx.resize_form import write_resize as write_onnx
 from ir_interp.converters.openvino.ir_save import write_resize as write_ir
 from ir_interp.plan.library_passes import Pass
 from ir_interp.specs import IntegerRounding

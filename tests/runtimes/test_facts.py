@@ -16,9 +16,9 @@ import pytest
 import ir_interp
 from ir_interp import InexactError, ResizeOp
 from ir_interp.converters.audit.auditing import audit
-from ir_interp.converters.onnx import resize_subgraph
+from ir_interp.converters.onnx import resize_form
 from ir_interp.converters.onnx.resize_nodes import nodes_in
-from ir_interp.converters.openvino import interpolate_subgraph
+from ir_interp.converters.openvino import interpolate_form
 from ir_interp.converters.openvino.ir_save import interpolate_model
 from ir_interp.converters.reports import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino_layers
@@ -74,7 +74,7 @@ def test_what_is_written_for_openvino_is_predicted_to_run(monkeypatch: pytest.Mo
             and not openvino_layers.lost_digits(op)
         ):
             with monkeypatch.context() as unasked:
-                unasked.setattr(interpolate_subgraph, "_problem", lambda *_: "")
+                unasked.setattr(interpolate_form, "_problem", lambda *_: "")
                 assert f"OpenVINO: {_first(_model(op), op.dtype)}" == reason
             refused += 1
     assert written > NODES / 4
@@ -103,12 +103,12 @@ def test_what_is_written_for_onnxruntime_is_predicted_to_run() -> None:
     """The same of nodes: one that is written is predicted to compute what it means; one that is not, is not."""
     written, refused = 0, 0
     for op in _nodes():
-        made, why = resize_subgraph.native(op)
+        made, why = resize_form.native(op)
         if made is not None:
             assert [onnxruntime.outcome(each.op).reason for each in nodes_in(made.model, Path("x"))] in ([], [""])
             written += 1
         elif why.startswith("onnxruntime: ") and not why.startswith("onnxruntime: it"):
-            (node,) = nodes_in(resize_subgraph.native_model(op).model, Path("x"))
+            (node,) = nodes_in(resize_form.native_model(op).model, Path("x"))
             assert onnxruntime.outcome(node.op).kind is Kind.REFUSED
             refused += 1
     assert written > NODES / 4

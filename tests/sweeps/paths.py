@@ -40,7 +40,6 @@ from ir_interp.executor.definition import store
 from ir_interp.executor.loop_runner import is_installed
 from ir_interp.executor.ordered_sums import planned_steps
 from ir_interp.libraries import parse
-from ir_interp.plan import library_passes as plans
 from ir_interp.plan.integer_sums import CORNER_BITS, Corners, WholeSum, rounding_at_once, whole_piece
 from ir_interp.plan.library_passes import is_of_ipp
 from ir_interp.plan.taps import plan
@@ -145,7 +144,7 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
         for each in sums:
             x = _summed(x, each)
         return np.asarray(x)
-    if plans.are_named(bound):
+    if bound.spec.has_passes:
         run = library_sums.run_ipp if is_of_ipp(bound) else library_sums.run_passes
         return run(x, bound, whole_piece(bound))
     steps = planned_steps(bound, x.dtype.name, whole_piece(bound).outputs)

@@ -28,6 +28,8 @@ from tests.support.sweeps import aligned
 _FOLDERS = ("ir_interp", "converters")
 _ARRAYS = ("NDArray", "dtype", "ndarray")
 """Types whose parameter may be any element type."""
+_DOORS = ("ir_interp", "ir_interp.specs", "ir_interp.errors", "ir_interp.cli.main")
+"""What a user imports, and the command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +70,24 @@ def _is_wildcard(node: ast.AST) -> bool:
     return isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None and node.pattern.name is None
 
 
+def _imports_internals(tree: ast.AST) -> bool:
+    """Return whether a test imports more than what users do."""
+    names = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    }
+    return any(name.partition(".")[0] == "ir_interp" and name not in _DOORS for name in names)
+
+
 def _measures(root: Path) -> list[_Measure]:
     paths = sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py"))
     texts = [path.read_text() for path in paths]
     trees = [ast.parse(text) for text in texts]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     lengths = [text.count("\n") for text in texts]
+    tests = [ast.parse(path.read_text()) for path in sorted((root / "tests").rglob("test_*.py"))]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
     return [
@@ -85,6 +99,7 @@ def _measures(root: Path) -> list[_Measure]:
         _Measure(name="Any", value=sum(len(list(_annotated(tree))) for tree in trees), goal=500),
         _Measure(name="functions that return Any", value=sum(map(_returns_any, nodes)), goal=40),
         _Measure(name="cases for all that no other takes", value=sum(map(_is_wildcard, nodes)), goal=0),
+        _Measure(name="test modules that import internals", value=sum(map(_imports_internals, tests)), goal=99),
     ]
 
 

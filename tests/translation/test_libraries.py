@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
 from ir_interp.converters import dialects
-from ir_interp.converters.onnx.resize_subgraph import resize_model, write_resize
+from ir_interp.converters.onnx.resize_form import resize_model, write_resize
 from ir_interp.libraries import get, names
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.translation.dialect import Context

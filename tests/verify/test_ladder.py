@@ -21,7 +21,7 @@ import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.onnx import low_precision
 from ir_interp.converters.openvino import from_onnx, frontends
-from ir_interp.converters.openvino.interpolate_subgraph import resize
+from ir_interp.converters.openvino.interpolate_form import resize
 from ir_interp.converters.verify.model_outputs import aligned
 from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array

@@ -16,7 +16,7 @@ from ir_interp.converters.decompose import decomposed_resize
 from ir_interp.converters.decompose.taps import Place, by_elements
 from ir_interp.converters.decompose.tensor import Ops, Value
 from ir_interp.converters.openvino import ir_save
-from ir_interp.converters.openvino.interpolate_subgraph import resize
+from ir_interp.converters.openvino.interpolate_form import resize
 from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from ir_interp.converters.verify import conversion
 from ir_interp.converters.verify.requests import NotRunError

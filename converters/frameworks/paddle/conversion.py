@@ -25,7 +25,7 @@ from ir_interp.resize_op import ResizeOp
 from ...intermediate import Intermediate, as_ir
 from ...openvino import frontends, ir_save
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order, with_ends
-from ...openvino.interpolate_subgraph import RunTime, at_run_time, partial_shape, vector
+from ...openvino.interpolate_form import RunTime, at_run_time, partial_shape, vector
 from ...openvino.openvino_primitives import constant_of
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize

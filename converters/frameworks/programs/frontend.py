@@ -17,7 +17,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order
-from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, vector
+from ...openvino.interpolate_form import Resized, RunTime, at_run_time, vector
 from ...reports import FormPolicy
 from .program_files import ends, silent
 from .reading import AREA, calls, resizes

@@ -25,7 +25,7 @@ from ir_interp.shapes import Array
 from ...intermediate import Intermediate, as_ir
 from ...openvino import frontends
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, numpy_name, with_ends
-from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, partial_shape, vector
+from ...openvino.interpolate_form import Resized, RunTime, at_run_time, partial_shape, vector
 from ...openvino.ir_save import mark_halves, with_weights
 from ...openvino.openvino_primitives import constant_of, folded, size_formulas
 from ...reports import FormPolicy

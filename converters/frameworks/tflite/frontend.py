@@ -30,7 +30,7 @@ from ir_interp.translation.translate import Grade
 from ...dialects.tflite import DIALECT
 from ...openvino import frontends, ir_save
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, check_numbers, in_order
-from ...openvino.interpolate_subgraph import (
+from ...openvino.interpolate_form import (
     Resized,
     RunTime,
     at_run_time,

@@ -18,7 +18,7 @@ from ir_interp.specs import AtRunTime
 from ...onnx import operators
 from ...onnx.onnx_graph import Graph
 from ...onnx.operators import END, NodeTensor, node
-from ...onnx.resize_subgraph import resized
+from ...onnx.resize_form import resized
 from .. import layer_passes, layers
 from ..layers import Op, tensor
 

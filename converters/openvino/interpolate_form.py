@@ -1,4 +1,4 @@
-"""Build a resize in an OpenVINO graph, only from nodes that OpenVINO's CPU plugin computes correctly.
+"""The form of a resize in an OpenVINO graph: native if OpenVINO's CPU plugin computes that correctly, else decomposed.
 
 Then sizes that a model computes at run time: those that can be inferred, and axes that keep their size.
 """

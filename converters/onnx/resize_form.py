@@ -1,4 +1,4 @@
-"""One resize as ONNX: a model of it, a Resize in a graph if that computes the same, else primitive operations.
+"""The form of a resize in ONNX: a Resize node if that computes the same, else decomposed; in a graph or a model.
 
 Last, a single resize that is not part of a model, such as a pasted layer or one of a .json, as a file.
 """
@@ -30,6 +30,7 @@ from ..reports import Row, expressed
 from ..runtimes import onnxruntime
 from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
 from .neighbours import is_transpose_before
+from .onnx_files import invalid
 from .onnx_graph import Graph, Unsaved, attributes_of, read_by, save
 from .operators import Primitives
 from .resize_nodes import given_names
@@ -83,18 +84,6 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
     if onnxruntime.may_lack_a_kernel(written, resized):
         return f"it may refuse {onnxruntime.MAY_SHRINK}"
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
-
-
-def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
-    """Return the first problem that ONNX's checker finds in a model or a file; empty if it is valid.
-
-    ``full`` infers shapes, too. For numbers that protobuf has no name for, the checker raises ValueError.
-    """
-    try:
-        onnx.checker.check_model(model, full_check=full)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
-        return str(error).strip().splitlines()[0]
-    return ""
 
 
 def is_long_as_inferred(op: ResizeOp) -> bool:
