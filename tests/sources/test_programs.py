@@ -307,6 +307,7 @@ def test_a_module_with_its_inputs_is_a_program(place: int) -> None:
     assert len(ir_interp.audit([module, module]).rows) == 2
 
 
+@pytest.mark.filterwarnings("ignore")  # of the exporter
 def test_an_onnx_program_is_proven_against_its_exported_program() -> None:
     onnx_program = torch.onnx.export(Scaled().eval(), (torch.from_numpy(X),), dynamo=True, verbose=False)
     for name in ("net.onnx", "net.xml"):
