@@ -382,7 +382,7 @@ AUDIT_RULES = (
             "Trust the result of `--run`. If the installed version is the one in the table of runtimes, please "
             "report the disagreement, with the model and the JSON that the command beside the finding prints."
         ),
-        test="audit/test_audit.py::test_a_prediction_that_fails",
+        test="audit/test_audit.py::test_a_wrong_prediction",
     ),
     Rule(
         code="IRI025",

@@ -214,8 +214,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.load(5),
-        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model, a torch.export.ExportedProgram or a "
-        "module with its inputs",
+        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model, a torch.export.ExportedProgram, a "
+        "torch.onnx.ONNXProgram or a module with its inputs",
     ),
 ]
 

@@ -17,7 +17,7 @@ from ir_interp import arguments
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import infinities, library_sums, loop_runner, strategies
-from ir_interp.executor.cases import Case, check_memory, jobs_of, piece_of
+from ir_interp.executor.cases import Case, check_memory, check_taps, jobs_of, piece_of
 from ir_interp.executor.definition import by_definition, is_finite, store
 from ir_interp.executor.threads import cached_property
 from ir_interp.files.memory import unchecked
@@ -70,8 +70,9 @@ class Prepared:
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
-        in_library = bound.spec.arithmetic.is_library or not infinities.reads(bound, piece.outputs)
-        sums_neighbours = dtype.kind in "iu" and in_library
+        check_taps(bound, piece.outputs)  # before any are computed
+        in_library = bound.spec.arithmetic.is_library
+        sums_neighbours = dtype.kind in "iu" and (in_library or not infinities.reads(bound, piece.outputs))
         alone = piece if sums_neighbours else piece.without_neighbours(bound)
         self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
         self._own = None if alone == piece else alone.within(piece)
