@@ -424,17 +424,15 @@ AUDIT_RULES = (
         summary="A resize that cannot be read.",
         story=(
             "The node contradicts itself, or its operator set does not define it: a mode that ONNX does not have, "
-            "sizes and scales at once, an Upsample of operator set 10 or later, an empty name of roi in operator sets "
-            "11 and 12. Nothing is predicted for it; `--run` shows what the installed runtimes do. OpenVINO, for "
-            "example, runs an Upsample of any operator set, and of sizes and scales takes the sizes. All other resizes "
-            "of the file are audited as usual."
+            "sizes and scales at once, an Upsample of operator set 10 or later. Nothing is predicted for it; `--run` "
+            "shows what the installed runtimes do. OpenVINO, for example, runs an Upsample of any operator set, and "
+            "of sizes and scales takes the sizes. All other resizes of the file are audited as usual."
         ),
         remedy=(
             "`ir-interp fix` repairs a node with one possible meaning. An Upsample becomes a Resize that computes "
             "what Upsample-9 does. An empty mode becomes the default, nearest. Sizes or scales go if the shapes of "
-            "the model contradict them; scales stay if both mean the same. An empty name of roi or scales becomes "
-            "an empty constant. Every other such node stays as it is, and `convert` refuses it by name: export the "
-            "model again, or correct the node."
+            "the model contradict them; scales stay if both mean the same. Every other such node stays as it is, "
+            "and `convert` refuses it by name: export the model again, or correct the node."
         ),
         test="fix/test_invalid_nodes.py::test_an_upsample_becomes_what_it_was_in_operator_set_9",
     ),

@@ -4,7 +4,6 @@
   reference run both alike.
 - An empty mode is the default, nearest.
 - Of sizes and scales, the one that the shapes of the file prove is kept. If both mean the same there, scales stay.
-- In operator sets 11 and 12, an empty name of roi or scales is an empty constant, as OpenVINO and the reference run it.
 
 Everything else may mean several things, and is refused with the reason.
 """
@@ -32,16 +31,7 @@ from ir_interp.translation.translate import compared
 from ..dialects.onnx import DIALECT
 from ..onnx.onnx_files import inlined, read_outline
 from ..onnx.onnx_graph import Graph
-from ..onnx.resize_nodes import (
-    UnreadNode,
-    dialect_version,
-    given_names,
-    known_nodes,
-    raw_attributes,
-    read_node,
-    unnamed,
-    unread_error,
-)
+from ..onnx.resize_nodes import UnreadNode, given_names, known_nodes, raw_attributes, read_node, unread_error
 from ..onnx.static_values import Values, without_weights
 
 _LAST_UPSAMPLE = 9
@@ -68,7 +58,6 @@ def valid_node(unread: UnreadNode, model: onnx.ModelProto, others: Sequence[Unre
     changes = [*_without_empty_mode(node), *_as_resize(node, unread, graph)]
     if node.op_type == "Resize":
         changes += _one_target(node, unread, model, others, graph)
-        changes += _with_names(node, unread, graph)
     if not changes:
         raise _refusal(unread, str(unread.error.problem))
     return ValidNode(node=node, changes=tuple(changes), graph=graph)
@@ -149,18 +138,6 @@ def _as_resize(node: onnx.NodeProto, unread: UnreadNode, graph: Graph) -> Iterat
     if compared(meant, now.spec, known.shape) is None:
         raise _refusal(unread, "no Resize computes the same as Upsample-9")
     yield f"Upsample -> Resize, {', '.join(f'{name}={value}' for name, value in raw_attributes(node).items())}"
-
-
-def _with_names(node: onnx.NodeProto, unread: UnreadNode, graph: Graph) -> Iterator[str]:
-    """Write empty constants in place of empty names that the operator set does not allow."""
-    # A window without a value is no omitted input: runtimes differ in what they do with it.
-    places = unnamed(node, dialect_version(node.op_type, unread.values.opset, unread.where))
-    if "roi" in places and b"tf_crop_and_resize" in (attribute.s for attribute in node.attribute):
-        raise _refusal(unread, "its window has no value")
-    for place in places.values():
-        node.input[place] = _empty(graph, unread)
-    if places:
-        yield f"{' and '.join(places)} without a name -> an empty constant"
 
 
 def _empty(graph: Graph, unread: UnreadNode) -> str:

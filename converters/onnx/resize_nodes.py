@@ -35,8 +35,6 @@ from .static_values import Values, infer
 
 OPS = ("Resize", "Upsample")
 _IR_VERSION = 10  # of the ONNX format
-_RESIZE_11 = 11
-_NEEDED_OF_RESIZE_11 = 2  # of the inputs after the data: roi and scales
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
 _LISTS = (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
 _PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING, *_LISTS)
@@ -133,9 +131,7 @@ def known_nodes(
     unread: list[UnreadNode] = []
     for place, node, scope in _resizes(model, path):
         try:
-            op = read_node(node, place, scope, semantics)
-            _check_names(node, op.version, place)
-            resizes.append(ResizeNode(op=op, node=node, values=scope))
+            resizes.append(ResizeNode(op=read_node(node, place, scope, semantics), node=node, values=scope))
         except ReadError as error:
             name = node.name or next(iter(node.output), "")
             unread.append(UnreadNode(name=name, where=place, error=error, node=node, values=scope))
@@ -221,21 +217,6 @@ def dialect_version(op: str, opset: int, where: str) -> int:
     if not known or (op == "Upsample" and opset > 9):
         raise UnsupportedLayerError(f"{op} of operator set {opset} is not interpreted", where)
     return max(known)
-
-
-def unnamed(node: onnx.NodeProto, version: int) -> dict[str, int]:
-    """Return the inputs with an empty name that the operator version does not let a node omit, with their places.
-
-    Resize-11, which operator set 12 has too, needs a roi and scales; an empty constant stands for an omitted one.
-    """
-    names = given_names(version)[: _NEEDED_OF_RESIZE_11 if version == _RESIZE_11 else 0]
-    return {name: place for place, name in enumerate(names, 1) if place < len(node.input) and not node.input[place]}
-
-
-def _check_names(node: onnx.NodeProto, version: int, where: str) -> None:
-    """Raise ReadError for a needed input that has an empty name: onnxruntime loads no model with such a node."""
-    if names := " and ".join(unnamed(node, version)):
-        raise ReadError(f"the name of {names} is empty; in operator sets 11 and 12, expected an empty constant", where)
 
 
 def given_names(version: int) -> tuple[str, ...]:

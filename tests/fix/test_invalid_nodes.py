@@ -59,10 +59,6 @@ def without_mode() -> onnx.NodeProto:
     return helper.make_node("Resize", ["x", "none", "twice"], ["y"], name="wrong", mode="")
 
 
-def unnamed(*inputs: str, **attributes: str) -> onnx.NodeProto:
-    return helper.make_node("Resize", ["x", *inputs], ["y"], name="wrong", mode="linear", **attributes)
-
-
 def repaired(source: Path) -> tuple[NDArray[Any], str]:
     """Return the output of the repaired model in onnxruntime, and the change."""
     done = ir_interp.fix(source, "good.onnx")
@@ -94,40 +90,6 @@ def test_an_empty_mode_is_the_default() -> None:
     actual, change = repaired(save(without_mode()))
     assert change == "mode= -> nearest, the default"
     np.testing.assert_array_equal(actual, values(1, 2, 5, 5).repeat(2, axis=2).repeat(2, axis=3))
-
-
-@pytest.mark.parametrize("opset", [11, 12])
-@pytest.mark.parametrize("inputs", [("", "twice"), ("", "none", "to10"), ("none", "", "to10"), ("", "", "to10")])
-def test_an_empty_name_of_a_needed_input_is_an_empty_constant(inputs: tuple[str, ...], opset: int) -> None:
-    """Operator set 13 lets a node omit roi and scales; onnxruntime has no model with such a node before."""
-    source = save(unnamed(*inputs), opset=opset)
-    with pytest.raises(Exception, match="This is an invalid model"):
-        onnxruntime_outputs(source, {"x": values(1, 2, 5, 5)})
-    actual, change = repaired(source)
-    assert "an empty constant" in change
-    np.testing.assert_allclose(actual, in_openvino(source), atol=1e-5)
-    onnx.checker.check_model("good.onnx", full_check=True)
-    save(unnamed(*inputs), opset=13)
-    np.testing.assert_array_equal(actual, onnxruntime_outputs(source, {"x": values(1, 2, 5, 5)})[0])
-    assert len(ir_interp.load(source)) == 1  # with an operator set that lets a node omit them
-
-
-def test_an_audit_and_a_conversion_name_the_repair_of_an_empty_name(capsys: pytest.CaptureFixture[str]) -> None:
-    source = save(unnamed("", "twice"), opset=11)
-    (row,) = ir_interp.audit(source, run=True, runtimes=["onnxruntime", "openvino", "reference"]).unread
-    seen = {name: verdict.kind.value for name, verdict in row.seen.items()}
-    assert seen == {"onnxruntime": "refused", "openvino": "same", "reference": "same"}
-    assert "the name of roi is empty" in row.problem
-    code, _, errors = command(capsys, "convert", "bad.onnx", "bad.xml")
-    assert (code, Path("bad.xml").exists()) == (2, False)
-    assert "ir-interp fix bad.onnx" in errors
-
-
-def test_an_empty_name_of_a_window_stays() -> None:
-    save(unnamed("", "twice", coordinate_transformation_mode="tf_crop_and_resize"), opset=11)
-    done = ir_interp.fix("bad.onnx", "good.onnx", verify=False)
-    assert not done.repaired
-    assert done.unread
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])

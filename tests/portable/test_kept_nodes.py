@@ -85,16 +85,10 @@ def with_computed_scales(operator: str, opset: int = 13) -> onnx.ModelProto:
     if operator == "Reshape":
         constants.append(numpy_helper.from_array(np.array([4]), "four"))
         names.append("four")
-    constants.append(numpy_helper.from_array(np.zeros(0, np.float32), "roi"))  # operator set 11 needs one
     nodes = [
         helper.make_node(operator, names, ["scales"], **attributes),
         helper.make_node(
-            "Resize",
-            ["x", "roi", "scales"],
-            ["y"],
-            name="r",
-            mode="linear",
-            coordinate_transformation_mode="asymmetric",
+            "Resize", ["x", "", "scales"], ["y"], name="r", mode="linear", coordinate_transformation_mode="asymmetric"
         ),
     ]
     return of_nodes(nodes, constants, opset)
