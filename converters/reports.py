@@ -72,6 +72,8 @@ class Compared(Record):
         """The difference of both, as in ``differs by 0.3``."""
         if self.shapes:
             return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
+        if math.isnan(self.absolute):
+            return "is NaN in one model only"
         return f"differs by {self.absolute:.3g}"
 
     @property

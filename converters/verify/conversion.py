@@ -346,7 +346,8 @@ def _of_models(
         )
         verification = ladder.verified(outputs)
         calls = ladder.of_pair(outputs, verification.outputs) if run.extent is Extent.REAL else ()
-        return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))), calls=calls)
+        notes = (run.domain, elsewhere, verification.note)
+        return replace(verification, note="; ".join(filter(None, notes)), calls=calls)
     except OutOfMemoryError as problem:  # which proves nothing about the models
         raise VerificationError(str(problem)) from None
     except VerificationError as problem:
@@ -354,6 +355,8 @@ def _of_models(
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
+        if run.domain and run.is_undefined:
+            raise VerificationError(f"{source.name}: {run.domain}") from None
         # A segment names the layer already.
         is_named = isinstance(problem, SegmentError)
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None

@@ -323,6 +323,9 @@ _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
 """Frequent values of integers that decide shapes: flags, counts, factors, percentages, sizes."""
 DISTRIBUTIONS = ("uniform", "normal", "pixels")
 """Distributions of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
+_POSITIVE, _ASCENDING, _DESCENDING = "small positive", "ascending scalar", "descending scalar"
+_SMALL = (0.001, 0.1)
+_LEAST_SCALAR, _NEXT_SCALAR = 10, 10  # the lower end of the lowest range of a scalar, and the factor to the next one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,6 +384,36 @@ def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
     return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
+def domains(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
+    """Return more distributions, for a source that is undefined on the usual ones, as log(x - 1) is below 1.
+
+    Floats are small and positive; or scalars lie in separate ranges, in the order of the inputs or against it, since
+    one may have to be less than another.
+    """
+    if len(distributions(inputs, graph)) == 1:
+        return ()
+    scalars = [name for name in _scalars(graph) if name not in inputs.files]
+    return _POSITIVE, *(_ASCENDING, _DESCENDING)[: len(scalars)]
+
+
+def _scalars(graph: Graph) -> list[str]:
+    """Return the float inputs of one element."""
+    return [
+        tensor.name
+        for tensor in graph.inputs
+        if tensor.dtype.startswith("float") and all(length == 1 for length in tensor.lengths)
+    ]
+
+
+def _scalar_roles(graph: Graph, distribution: str) -> dict[str, Role]:
+    """Return a range for each scalar, if the distribution has separate ones."""
+    if distribution not in (_ASCENDING, _DESCENDING):
+        return {}
+    names = _scalars(graph)[:: 1 if distribution == _ASCENDING else -1]
+    lowest = (float(_LEAST_SCALAR * _NEXT_SCALAR**place) for place in range(len(names)))
+    return {name: Role(low=low, high=2 * low) for name, low in zip(names, lowest, strict=True)}
+
+
 def extreme_patterns(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
     """Return the patterns of extreme inputs to run besides: none if the model is not quantised, or files are given."""
     limits = graphs.extreme_limits(graph)
@@ -425,7 +458,7 @@ def arrays(
     Inputs of a few integers are all ``setting``, unless that is None. ``distribution`` may be a pattern of
     ``extremes``, which concerns the inputs that have a range and no role.
     """
-    known, rng = roles(graph, shapes), np.random.default_rng(seed)
+    known, rng = _scalar_roles(graph, distribution) | roles(graph, shapes), np.random.default_rng(seed)
     limits = graphs.extreme_limits(graph) if distribution in graphs.PATTERNS else {}
     if setting is not None:
         settings = (tensor.name for tensor in graph.inputs if is_setting(tensor, shapes[tensor.name]))
@@ -498,6 +531,8 @@ def _dtype(tensor: ModelInput) -> np.dtype[Any]:
 def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str) -> NDArray[np.float64]:
     if distribution == "pixels":
         return rng.integers(0, _BRIGHTEST, shape, endpoint=True).astype(float)
+    if distribution == _POSITIVE:
+        return rng.uniform(*_SMALL, shape)
     return rng.standard_normal(shape) if distribution == "normal" else rng.random(shape)
 
 

@@ -42,8 +42,9 @@ class ModelComparison(Record):
     """Two models, output by output, and their resizes in order if requested.
 
     ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
-    are about the models: whether their outputs depend on the processor. ``extremes`` are the patterns of extreme inputs
-    of a quantised model, and ``calls`` those that users make, by the default settings of a runtime.
+    are about the models: whether their outputs depend on the processor, or are NaN on usual inputs. ``extremes`` are
+    the patterns of extreme inputs of a quantised model, and ``calls`` those that users make, by the default settings of
+    a runtime.
     """
 
     KEYS = (
@@ -169,6 +170,7 @@ def compare_models(
     compared: list[Outputs] = []
     calls: list[Calls] = []
     shapes: dict[str, tuple[int, ...]] = {}
+    domains: list[str] = []
     located, layer = None, None
     with scratch() as folder, forks():
         for run, (pairs, plain) in compared_runs(
@@ -177,6 +179,7 @@ def compare_models(
             calls.append(plain)
             shapes = shapes or run.shapes
             compared.append(pairs)
+            domains.append(run.domain)
             if per_resize and located is None:
                 located = _located(run, first, second, tolerance, are_equal=_pass(pairs))
             if per_layer and layer is None and not _pass(pairs):
@@ -189,6 +192,7 @@ def compare_models(
         resizes=located,
         first_layer=layer,
         shapes=shapes,
+        notes=tuple(dict.fromkeys(filter(None, domains))),
         extremes=extreme_patterns(inputs, both.graph),
         calls=ladder.over_every(calls),
     )

@@ -26,17 +26,15 @@ from ir_interp.shapes import Array, PartialShape
 from ..reports import Progress
 from .graphs import PATTERNS, Graph, ModelInput, is_channel_last, read
 from .input_shapes import NEEDED, Extent, Shapes, attempts, extents, named, shapes
-from .inputs import Inputs, arrays, distributions, extreme_patterns, read_files, settings
+from .inputs import Inputs, arrays, distributions, domains, extreme_patterns, read_files, settings
 from .requests import (
     NotLoadedError,
     NotRunError,
-    Outcome,
     Rehearsals,
     Trial,
     answer,
     declared_bytes,
     elements,
-    has_values,
 )
 from .run_request import (
     INPUTS,
@@ -46,7 +44,11 @@ from .run_request import (
     TENSORS,
     Group,
     Named,
+    Outcome,
     Request,
+    has_nan,
+    has_values,
+    is_empty,
     load_mapped_arrays,
     save_arrays,
 )
@@ -180,7 +182,8 @@ class Runs:
     ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
     tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
     the runs at other extents than ``real``, which is the first. ``trial`` has the inputs on which it has settled.
-    With ``inner``, models compute the requested tensors and no outputs.
+    With ``inner``, models compute the requested tensors and no outputs. ``undefined`` are the distributions on which
+    the model that settled gives NaN; it settled on another one, unless that is among them.
     """
 
     folder: Path
@@ -197,6 +200,7 @@ class Runs:
     has_settled: bool = False
     trial: Trial | None = None
     arrays: Named = field(default_factory=list)
+    undefined: tuple[str, ...] = ()
     _large: dict[Path, tuple[Named, Named]] = field(default_factory=dict)
     _tried: int = 0
     _source_problem: str = ""
@@ -204,15 +208,16 @@ class Runs:
     def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
         """Run a model on shapes that it accepts, which all later runs use; return its outputs and ``data``.
 
-        Among these, and among the outputs, none is empty then, unless all shapes give empty ones. Called again,
-        it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too much.
+        Among these, and among the outputs, none is empty then, and no output has a NaN, unless all inputs give such.
+        Called again, it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too
+        much.
         """
         trials = self._trials()
         is_open = len(self._answers()) > 1 or self.others or self.real
         data = data if is_open else ()  # with one shape there is no choice
         self._rehearse(model, data, self._likeliest())
         problems: list[Exception] = []
-        empty = []
+        without_values: list[tuple[bool, int]] = []
         for place, trial in enumerate(trials[self._tried :], self._tried):
             self._tried += 1
             try:
@@ -229,10 +234,13 @@ class Runs:
             if has_values(outcome):
                 self.has_settled = True
                 return outcome
-            empty.append(trial)
-        # Some tensor is empty on every shape that runs, as the model may intend: the first shape will do.
-        if empty:
-            self._take(empty[0])
+            without_values.append((is_empty(outcome), place))
+            if has_nan(outcome[0]) and trial.distribution not in self.undefined:
+                self.undefined += (trial.distribution,)
+        # Some tensor is empty, or NaN, on all inputs that it takes, as the model may intend: the first will do.
+        if without_values:
+            _, first_place = min(without_values)
+            self._take(trials[first_place])
             self.has_settled = True
             return self(model)
         if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
@@ -268,10 +276,13 @@ class Runs:
         """
         answers, distribution = self._answers(), self.distribution
         values = settings(self.models.graph, answers[0], self._read())
-        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
+        inputs, graph = self.models.inputs, self.models.graph
+        others = [name for name in (*distributions(inputs, graph), *domains(inputs, graph)) if name != distribution]
         trials = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
         if self.extent not in NEEDED:
-            return trials
+            # Values on which the model is defined at the real extent may be needed at this one, too.
+            settled = self.real.trial.distribution if self.real and self.real.trial else distribution
+            return trials + [replace(trial, distribution=settled) for trial in trials if settled in others]
         # Other values are tried on two shapes only: a model that refuses both refuses more.
         likeliest = trials[:2]
         others = [] if distribution in PATTERNS else others
@@ -309,6 +320,26 @@ class Runs:
             except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
                 self._pass_over(result)
+
+    @property
+    def is_undefined(self) -> bool:
+        """Whether the model that settled gives NaN on the inputs of this run, since it did on all that were tried."""
+        return self.trial is not None and self.trial.distribution in self.undefined
+
+    @property
+    def domain(self) -> str:
+        """What NaN outputs on random inputs mean for the proof; empty if there are none, or the inputs explain them."""
+        is_random = any(tensor.name not in self.files for tensor in self.models.graph.inputs)
+        is_finite = all(np.isfinite(array).all() for _, array in self.arrays if array.dtype.kind in "fV")
+        if not self.undefined or not self.trial or not is_random or not is_finite:
+            return ""
+        if not self.is_undefined:
+            undefined = ", ".join(self.undefined)
+            return f"outputs are NaN on {undefined} values, so both models ran on {self.trial.distribution} values"
+        return (
+            f"outputs are NaN on all random inputs that were tried ({', '.join(self.undefined)} values); "
+            "pass inputs on which the model is defined, with --input NAME=PATH"
+        )
 
     def _pass_over(self, result: Path) -> None:
         """Leave out the trials that a result refuses, up to the first that it takes; one process tries those left."""

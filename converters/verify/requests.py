@@ -13,10 +13,8 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import onnx
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.files.kinds import FileKind
@@ -38,8 +36,10 @@ from .run_request import (
     USAGE,
     Group,
     Named,
+    Outcome,
     Request,
     alike,
+    has_values,
     load_mapped_arrays,
     model_files,
     numbered,
@@ -156,8 +156,6 @@ def not_run(request: Request, reason: str) -> NotRunError:
     return NotRunError(f"{request.model.name} does not run: {reason}")
 
 
-Outcome = tuple[Named, dict[str, NDArray[Any]]]
-"""The outputs of a model, and the requested tensors, by name."""
 _TrialKey = tuple[str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
 _Key = tuple[Path, tuple[str, ...], _TrialKey]
 
@@ -284,17 +282,11 @@ class Rehearsals:
         return False
 
     def may_take(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
-        """Return whether a model ran on the inputs of a trial without an empty output, or did not run on them yet."""
+        """Return whether a model ran on the inputs of a trial, and gave values, or did not run on them yet."""
         if self.refuses(model, tensors, trial):
             return False
         outcome = self.recall(model, tensors, trial)
         return outcome is None or has_values(outcome)
-
-
-def has_values(outcome: Outcome) -> bool:
-    """Return whether no array is empty: an empty output proves nothing, nor does a resize of an empty tensor."""
-    outputs, tensors = outcome
-    return all(array.size for array in (*(array for _, array in outputs), *tensors.values()))
 
 
 def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:

@@ -18,6 +18,28 @@ from ir_interp.errors import IrInterpError
 
 Named = list[tuple[str, NDArray[Any]]]
 """Arrays with their names, in the order of a model's inputs or outputs; names may repeat."""
+Outcome = tuple[Named, dict[str, NDArray[Any]]]
+"""The outputs of a model, and the requested tensors, by name."""
+
+
+def has_values(outcome: Outcome) -> bool:
+    """Return whether no array is empty, and no output has a NaN.
+
+    An empty output proves nothing, nor does a resize of an empty tensor. A NaN usually shows that a model is not
+    defined on its inputs.
+    """
+    return not is_empty(outcome) and not has_nan(outcome[0])
+
+
+def is_empty(outcome: Outcome) -> bool:
+    """Return whether an output or a tensor is empty."""
+    outputs, tensors = outcome
+    return not all(array.size for array in (*(array for _, array in outputs), *tensors.values()))
+
+
+def has_nan(arrays: Named) -> bool:
+    """Return whether a NaN is among floats, bfloat16 included."""
+    return any(array.dtype.kind in "fV" and bool(np.isnan(array).any()) for _, array in arrays)
 
 
 def save_arrays(path: Path, arrays: Named) -> None:

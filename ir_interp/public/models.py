@@ -230,7 +230,10 @@ def compare(
         comparison,
         first=readers.shown_path(first, mine),
         second=readers.shown_path(second, theirs),
-        notes=tuple(f"{readers.name_of(model)}: {known.text}" for model, known in notes if known is not None),
+        notes=(
+            *comparison.notes,
+            *(f"{readers.name_of(model)}: {known.text}" for model, known in notes if known is not None),
+        ),
     )
 
 
