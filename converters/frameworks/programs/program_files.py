@@ -1,6 +1,6 @@
 """Exported programs of PyTorch: read, and called like a function of arrays.
 
-torch and onnxscript are imported on first use. ``torch.export.load`` unpickles, so only a named file is read.
+torch and onnxscript are imported on first use. Folders are not searched for programs.
 
 A program names the type of each container, such as the outputs of transformers, and torch refuses names that no
 package has registered. Stand-ins under these names hold the same tensors, without code of that package. Weights are
@@ -30,7 +30,7 @@ from ir_interp.files.kinds import FileKind, check_readable
 from ir_interp.shapes import Array, PartialShape
 
 from ...runtimes.execution import first_line
-from . import FRAMEWORK
+from . import FRAMEWORK, untrusted
 
 if TYPE_CHECKING:
     import torch.fx
@@ -202,16 +202,20 @@ def read(path: Path) -> ExportedProgram:
         try:
             with opened_archive(path) as archive:
                 archive.check_files()
+                untrusted.check_members(archive, path.name)
             register(path)
-            with mapped(path):
-                return of_any_layout(torch.export.load(path))
+            with mapped(path), untrusted.without_code():
+                return of_any_layout(untrusted.without_guards(torch.export.load(path)))
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-        except ReadError:
-            raise
+        except ReadError as error:
+            raise error if error.where else ReadError(error.problem, path.name) from error
         except Exception as error:  # whatever torch raises for another file
+            cause = _cause_of_loading(path, error)
+            if isinstance(cause, ReadError):
+                raise ReadError(cause.problem, path.name) from error
             script = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
-            problem = script if _is_torch_script(path) else first_line(_cause_of_loading(path, error))
+            problem = script if _is_torch_script(path) else first_line(cause)
             raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
 
 
@@ -229,7 +233,8 @@ def _cause_of_loading(path: Path, error: Exception) -> Exception:
 
     if isinstance(error, RuntimeError):
         try:
-            load_pt2(path)
+            with untrusted.without_code():
+                load_pt2(path)
         except Exception as cause:  # whatever torch raises
             return cause
     return error
