@@ -100,7 +100,10 @@ def convert(
     * .tflite to .onnx, .xml: a whole model, its resizes as LiteRT computes them; to .json or .py: all its resizes
     * .keras, .h5, .pb, or the folder of a SavedModel, to .onnx, .xml: a model that TensorFlow reads
     * .pdmodel to .onnx, .xml: a program of PaddlePaddle
-    * .onnx to .onnx: the same model, with its resizes made portable for a ``target``
+    * .onnx to .onnx: the same model, with its resizes made portable for a ``target``; to .onnx from any other file, a
+      ``target`` does so as well
+    * .xml to .xml: the same IR after a change, which ``only``, ``interpolate``, ``ir``, ``freeze``, ``fp16`` or
+      ``semantics`` names
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. An .xml is an
     ``ir`` of version 11; or of 10, with layers of operation sets 1 to 7 only, for OpenVINO up to 2021.4. Its resizes
