@@ -64,6 +64,9 @@ class Archive:
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise self._refusal(member, "is a link or a device; expected a file")
+        files = {name.rstrip("/").casefold() for name in self.names}  # some file systems ignore case, as does PyTorch
+        if len(files) < len(self.names):
+            raise ReadError("two members of the archive become one file; expected names that differ", self._path.name)
 
     def check_size(self, allowed: int = 0) -> None:
         """Raise MemoryBoundError if the members together exceed the limit by more than ``allowed`` bytes."""
@@ -83,9 +86,6 @@ class Archive:
     def unpack(self, folder: Path) -> None:
         """Write all members to a new folder. Raises ReadError for a bad name, BadZipFile for a damaged archive."""
         self.check_files()
-        files = {name.rstrip("/").casefold() for name in self.names}  # some file systems ignore case
-        if len(files) < len(self.names):
-            raise ReadError("two members of the archive become one file; expected names that differ", self._path.name)
         for member in self._members.infolist():
             path = folder / member.orig_filename
             if member.orig_filename.endswith("/"):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ir_interp
+from ir_interp.files.memory import VARIABLE
 from tests.support.commands import command
 
 torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'")
@@ -206,3 +207,44 @@ def test_a_name_that_ends_a_string(members: Members) -> None:
     with pytest.raises(ir_interp.ReadError, match=r"^net\.pt2: "):
         ir_interp.load("net.pt2")
     assert not Path(MARKER).exists()
+
+
+NAMES = {
+    "outside": "net/../../escaped.txt",
+    "absolute": "/tmp/escaped.txt",
+    "another spelling": "./net/data/x",
+    "another case": "",
+    "a link": "net/extra/link",
+}
+
+
+@pytest.mark.parametrize("attack", NAMES)
+def test_bad_names_of_members(attack: str, members: Members, capsys: pytest.CaptureFixture[str]) -> None:
+    write(members)
+    name = NAMES[attack] or name_of(members, "/models/model.json").upper()
+    member = zipfile.ZipInfo(name)
+    if attack == "a link":
+        member.external_attr = 0o120777 << 16
+    with zipfile.ZipFile("net.pt2", "a") as file:
+        file.writestr(member, b"/etc/passwd")
+    for call in (("inspect", "net.pt2"), ("convert", "net.pt2", "net.onnx")):
+        code, printed, errors = command(capsys, *call)
+        assert (code, printed) == (2, "")
+        assert errors.startswith("error: net.pt2: ")
+        assert "of the archive" in errors or "in the archive" in errors
+        assert [str(path) for path in Path().iterdir()] == ["net.pt2"]
+
+
+def test_members_that_unpack_to_more_than_the_limit(
+    members: Members, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch compresses none, but unpacks them."""
+    monkeypatch.setenv(VARIABLE, "0.1")
+    with zipfile.ZipFile("net.pt2", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+        file.writestr(name_of(members, "/archive_format").replace("archive_format", "extra/zeros"), bytes(2**28))
+    code, _, errors = command(capsys, "inspect", "net.pt2")
+    assert code == 2
+    assert errors.startswith("error: net.pt2: ")
+    assert VARIABLE in errors

@@ -202,6 +202,7 @@ def read(path: Path) -> ExportedProgram:
         try:
             with opened_archive(path) as archive:
                 archive.check_files()
+                archive.check_size(path.stat().st_size)  # PyTorch does not compress members, but unpacks them
                 untrusted.check_members(archive, path.name)
             register(path)
             with mapped(path), untrusted.without_code():
