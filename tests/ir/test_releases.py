@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino
 import pytest
 
 import ir_interp
 from ir_interp import ReadError
 from ir_interp.specs import Antialias, Linear, Nearest
 from tests.support.commands import command
-from tests.support.graphs import onnxruntime_outputs, values
+from tests.support.graphs import onnxruntime_outputs, save_branches, values
 from tests.support.ir_text import Net, interpolate
 from tests.support.places import SAMPLES
 
@@ -158,21 +157,7 @@ def test_converted_as_a_release_computed_it(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_layer_in_a_body_is_run_as_in_a_release(tmp_path: Path) -> None:
-    from openvino import opset1 as ops1, opset13 as ops
-
-    x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
-    branch = ops.if_op(condition)
-    bodies = []
-    for _ in range(2):
-        inner = ops.parameter([1, 2, 4, 6], np.float32)
-        attributes = {"axes": [2, 3], "mode": "linear", "align_corners": False, "pads_begin": [0], "pads_end": [0]}
-        up = ops1.interpolate(inner, ops.constant(np.array([8, 9])), attributes)
-        bodies.append((openvino.Model([ops.result(up)], [inner], "b"), inner))
-    branch.set_then_body(bodies[0][0])
-    branch.set_else_body(bodies[1][0])
-    branch.set_input(x.output(0), bodies[0][1], bodies[1][1])
-    y = branch.set_output(bodies[0][0].results[0], bodies[1][0].results[0])
-    openvino.save_model(openvino.Model([ops.result(y)], [x, condition], "m"), tmp_path / "a.xml")
+    save_branches(tmp_path / "a.xml", "linear", "linear")
     report = ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")
     then = ir_interp.load(tmp_path / "a.xml", semantics="openvino-2021.3")
     assert [row.source.spec for row in report.rows] == [op.spec for op in then]

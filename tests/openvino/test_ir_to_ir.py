@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import openvino as ov
-import openvino.opset1 as ops1
 import openvino.opset13 as ops
 import pytest
 
 import ir_interp
 from ir_interp import ReadError
 from tests.support.commands import command
-from tests.support.graphs import assert_equal, openvino_outputs, values
+from tests.support.graphs import assert_equal, openvino_outputs, save_branches, values
 from tests.support.ir_text import interpolate
 
 SIZES = {"shape_calculation_mode": "sizes", "pads_begin": [0], "pads_end": [0]}
@@ -102,17 +101,7 @@ def _inputs(path: Path) -> list[str]:
 
 
 def test_resizes_of_bodies_are_rewritten(tmp_path: Path) -> None:
-    x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
-    branch, bodies = ops.if_op(condition), []
-    for mode in ("nearest", "linear"):
-        inner = ops.parameter([1, 2, 4, 6], np.float32)
-        up = ops1.interpolate(inner, ops.constant(np.array([8, 9])), {"axes": [2, 3], "mode": mode})
-        bodies.append((ov.Model([ops.result(up)], [inner], mode), inner))
-    branch.set_then_body(bodies[0][0])
-    branch.set_else_body(bodies[1][0])
-    branch.set_input(x.output(0), bodies[0][1], bodies[1][1])
-    y = branch.set_output(bodies[0][0].results[0], bodies[1][0].results[0])
-    ov.save_model(ov.Model([ops.result(y)], [x, condition], "m"), tmp_path / "a.xml")
+    save_branches(tmp_path / "a.xml", "nearest", "linear")
     report = ir_interp.convert(tmp_path / "a.xml", tmp_path / "b.xml", only="decomposed")
     assert len(report.rows) == 2
     assert 'type="Interpolate"' not in (tmp_path / "b.xml").read_text()

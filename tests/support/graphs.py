@@ -9,6 +9,8 @@ import numpy as np
 import onnx.parser
 import onnx.shape_inference
 import openvino as ov
+import openvino.opset1 as ops1
+import openvino.opset13 as ops
 
 from tests.support import exact_sums
 from tests.support.runtimes import Array
@@ -47,6 +49,23 @@ def openvino_outputs(model: Path | ov.Model, feeds: Mapping[str, Array]) -> list
     compiled = ov.Core().compile_model(model, "CPU", exact_sums.OPENVINO)
     answer = compiled(dict(feeds))
     return [np.array(answer[index]) for index in range(len(compiled.outputs))]
+
+
+def save_branches(path: Path, *modes: str) -> None:
+    """Save an IR of an If, by its input c: both bodies resize x, float32 [1, 2, 4, 6], to 8 by 9, each in its mode."""
+    x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
+    branch, bodies = ops.if_op(condition), []
+    for mode in modes:
+        inner = ops.parameter([1, 2, 4, 6], np.float32)
+        attributes = {"axes": [2, 3], "mode": mode, "align_corners": False, "pads_begin": [0], "pads_end": [0]}
+        up = ops1.interpolate(inner, ops.constant(np.array([8, 9])), attributes)
+        bodies.append((ov.Model([ops.result(up)], [inner], mode), inner))
+    (first, of_first), (second, of_second) = bodies
+    branch.set_then_body(first)
+    branch.set_else_body(second)
+    branch.set_input(x.output(0), of_first, of_second)
+    y = branch.set_output(first.results[0], second.results[0])
+    ov.save_model(ov.Model([ops.result(y)], [x, condition], "m"), path)
 
 
 def values(*shape: int, seed: int = 0) -> Array:
