@@ -76,9 +76,10 @@ MAX_BYTES = 8 * 2**30
 def check_memory(bound: Plan, piece: Piece, itemsize: int, *, of_all: bool) -> None:
     """Raise ShapeError, before pixels are allocated, if a piece needs more; intermediates are made in tiles.
 
-    ``of_all`` means that the taps of all outputs are needed.
+    ``of_all`` means that the taps of all outputs are needed; those of the piece are checked before any are computed.
     """
-    check_taps(bound, None if of_all else piece.outputs)
+    if of_all:
+        check_taps(bound)
     needed = (stop - start for start, stop in piece.inputs)
     elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
     _check(itemsize * elements, bound)
