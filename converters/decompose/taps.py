@@ -15,7 +15,7 @@ import numpy as np
 from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import length_steps
 from ir_interp.plan.formulas import source, split
-from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
+from ir_interp.plan.taps import chosen_pixel, covered, neighbours, outside, spread
 from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import (
     Antialias,
@@ -422,7 +422,8 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     reach = (
         xp.ceil(formulas.radius(kernel) / widening) if isinstance(widening, Tensor) else int(formulas.radius(kernel))
     )
-    indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
+    indices, distance = neighbours(at, reach, xp)
+    indices, weights = spread(kernel, indices, distance * widening, bound.in_size, xp)
     count = None if isinstance(reach, Tensor) else 2 * reach
     return AxisTaps(axis=axis, count=count, indices=indices, weights=weights, beyond=beyond)
 

@@ -152,6 +152,11 @@ class AxisPlan:
     outputs: tuple[int, int] | None = None
 
     @property
+    def is_rational(self) -> bool:
+        """Whether source coordinates are rationals, not rounded to a float."""
+        return self.arithmetic in (Arithmetic.EXACT, Arithmetic.TENSORRT)
+
+    @property
     def index(self) -> Array:
         """The computed outputs, counted from the first of the axis."""
         return np.arange(*(self.outputs or (0, self.out_size)))
@@ -217,30 +222,14 @@ def _in_singles(value: Array | Fraction | float) -> Array:
 _INVERTED = _times(lambda scale: np.float64(1 / scale), np.float64)
 _INVERTED_ROUNDED = _times(lambda scale: 1.0 / np.float64(scale), np.float64)  # of a scale that is rounded first
 _INVERTED_SINGLE = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
-_LIBRARIES = {
-    Arithmetic.PILLOW: _INVERTED,
-    Arithmetic.OPENCV: _INVERTED_ROUNDED,
-    Arithmetic.OPENCV_EXACT: _INVERTED_ROUNDED,
-    Arithmetic.OPENCV_ADDED: _INVERTED_ROUNDED,
-    Arithmetic.IPP: _INVERTED,
-    Arithmetic.TORCH: _INVERTED,
-    Arithmetic.TORCH_FUSED: _INVERTED,
-    Arithmetic.TORCH_DOUBLE: _INVERTED,
-    Arithmetic.TENSORFLOW: _INVERTED_SINGLE,
-    Arithmetic.JAX: _INVERTED_SINGLE,
-    Arithmetic.SCIPY: _INVERTED,
-}
+_ROUNDED_STEPS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED)
 _SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)  # whose coordinates are float32 for every kernel
 _TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)  # float32 for copies only: sums take float64 positions
 _FLOORED_AS_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE)
 _STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)  # computed in float64, then stored as float32
 _RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)  # nearest adds the step up from pixel to pixel
-_STEP_FIRST = (
-    Arithmetic.OPENVINO,
-    Arithmetic.LITERT,
-    Arithmetic.TENSORFLOW,
-    Arithmetic.SCIPY,
-)  # align_corners: i times a step
+# These multiply i by a step for align_corners.
+_STEP_FIRST = (Arithmetic.OPENVINO, Arithmetic.LITERT, Arithmetic.TENSORFLOW, Arithmetic.SCIPY)
 _RATIONAL: Numbers[Fraction] = Numbers(
     number=lambda value: Fraction(value),
     over=operator.truediv,
@@ -265,8 +254,11 @@ def positions(axis: AxisPlan) -> Positions[Array]:
     """Return the source coordinate of every output index, in the plan's arithmetic."""
     if not axis.out_size:
         return Positions(*np.zeros((3, 0)))
-    if axis.arithmetic in (Arithmetic.EXACT, Arithmetic.TENSORRT):
-        return _exact_positions(axis.step, axis.offset, axis.index)
+    if axis.is_rational:
+        total, denominator = _numerators(axis)
+        floor, rest = total // denominator, total % denominator
+        fraction, half = np.asarray(rest / denominator, dtype=np.float64), np.sign(2 * rest - denominator)
+        return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic, ARRAYS)
     index = axis.index.astype(np.float32)
@@ -313,7 +305,8 @@ def _in_library(axis: AxisPlan) -> Array:
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
         singles = source(axis, index.astype(np.float32), _INVERTED_SINGLE)
         return singles.astype(np.float64)
-    at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
+    numbers = _INVERTED_ROUNDED if axis.arithmetic in _ROUNDED_STEPS else _INVERTED
+    at = np.broadcast_to(source(axis, index.astype(np.float64), numbers), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
 
 
@@ -348,17 +341,29 @@ def split(coordinate: Values, arithmetic: Arithmetic, xp: Operations[Values]) ->
     return Positions(floor, fraction, half)
 
 
-def _exact_positions(step: Fraction, offset: Fraction, index: Array) -> Positions[Array]:
-    """Return step * i + offset for each index in integer arithmetic: rationals over one denominator."""
-    denominator = math.lcm(step.denominator, offset.denominator)
-    slope, start = int(step * denominator), int(offset * denominator)
-    # Python's integers are exact at any size, but slow; int64 must also hold 2 * rest below.
-    fits = max(abs(slope) * int(index[-1] + 1) + abs(start), 2 * denominator) < 2**62
-    total = index.astype(np.int64 if fits else object) * slope + start
-    floor, rest = total // denominator, total % denominator
-    fraction = np.asarray(rest / denominator, dtype=np.float64)
-    half = np.sign(2 * rest - denominator)
-    return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
+def _numerators(axis: AxisPlan) -> tuple[Array, int]:
+    """Return the source coordinates as integers over one denominator."""
+    denominator = math.lcm(axis.step.denominator, axis.offset.denominator)
+    slope, start = int(axis.step * denominator), int(axis.offset * denominator)
+    # Python's integers are exact at any size, but slow; int64 must also hold twice a rest.
+    fits = max(abs(slope) * int(axis.index[-1] + 1) + abs(start), 2 * denominator) < 2**62
+    return axis.index.astype(np.int64 if fits else object) * slope + start, denominator
+
+
+def settled(kernel: Box | Gaussian, axis: AxisPlan, indices: Array, offset: Array, widening: Fraction) -> Array:
+    """Return offsets [out, taps] that are on the side of the kernel's jump where the rational offsets are.
+
+    float64 rounds offsets across it (10 to 7 pixels: below 3/2), and a pixel would count that is outside.
+    """
+    total, denominator = _numerators(axis)
+    jump, bound = float(radius(kernel)), radius(kernel) / widening * denominator
+    fits = (int(np.abs(indices).max()) * denominator + int(np.abs(total).max())) * bound.denominator < 2**62
+    total, indices = (numbers.astype(np.int64 if fits else object) for numbers in (total, indices))
+    distance = np.abs(indices * denominator - total[:, None]) * bound.denominator
+    size = np.abs(offset)
+    below, above = np.minimum(size, math.nextafter(jump, 0)), np.maximum(size, math.nextafter(jump, math.inf))
+    near = np.select([distance < bound.numerator, distance > bound.numerator], [below, above], jump)
+    return np.asarray(np.copysign(near, offset))
 
 
 class Located(Protocol[Exact_co]):

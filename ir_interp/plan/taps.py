@@ -35,9 +35,11 @@ from ir_interp.specs import (
     Area,
     Arithmetic,
     Aspect,
+    Box,
     Continuous,
     Coordinates,
     Crop,
+    Gaussian,
     Kernel,
     Mean,
     Nearest,
@@ -495,7 +497,11 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
         return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
     widening = _widening(kernel.antialias, axis.scale, any_shrinking)
     reach = math.ceil(formulas.radius(kernel) / widening)
-    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach, xp=ARRAYS)
+    indices, distance = neighbours(at, reach, ARRAYS)
+    offset = distance * float(widening)
+    if isinstance(kernel, Box | Gaussian) and axis.is_rational:
+        offset = formulas.settled(kernel, axis, indices, offset, widening)
+    indices, weights = spread(kernel, indices, offset, axis.in_size, ARRAYS)
     return Taps(indices.astype(np.intp), weights, beyond)
 
 
@@ -529,22 +535,20 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
             assert_never(antialias)
 
 
+def neighbours(at: Positions[Values], reach: Values | int, xp: Operations[Values]) -> tuple[Values, Values]:
+    """Return the pixels [out, 2 * reach] around source coordinates, and how far behind them they are."""
+    steps = xp.arange(1 - reach, reach + 1)
+    return xp.expand_dims(at.floor, 1) + steps, steps - xp.expand_dims(at.fraction, 1)
+
+
 def spread(
-    kernel: Continuous,
-    at: Positions[Values],
-    size: Values | int,
-    *,
-    widening: Values | float,
-    reach: Values | int,
-    xp: Operations[Values],
+    kernel: Continuous, indices: Values, offset: Values, size: Values | int, xp: Operations[Values]
 ) -> tuple[Values, Values]:
-    """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
+    """Return indices and weights [out, taps] of pixels by their offsets from the sampling point.
 
     Out-of-bounds samples read the edge or are dropped.
     """
-    steps = xp.arange(1 - reach, reach + 1)
-    indices = xp.expand_dims(at.floor, 1) + steps
-    weights = formulas.weigh(kernel, (steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
+    weights = formulas.weigh(kernel, offset, xp)
     if kernel.exclude_outside:
         weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
     if formulas.sums_to_one(kernel):

@@ -10,8 +10,10 @@ import sys
 import numpy as np
 import pytest
 
+from ir_interp import Arithmetic, resize
 from ir_interp.executor.loop_runner import VARIABLE, is_installed
-from tests.support.golden import FROZEN
+from tests.support.golden import FROZEN, KERNELS, cases
+from tests.support.oracle import expected
 from tests.support.places import ROOT
 
 _SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
@@ -48,6 +50,14 @@ def test_numpy_alone(name: str) -> None:
     if name.endswith("SkylakeX") and not {"AVX512_SKX", "X86_V4"} & {*_FOUND, *_SIMD["baseline"]}:
         pytest.skip("this processor has no such instructions")
     assert _computed(**NUMPY_ALONE[name], **{VARIABLE: "0"}) == _frozen()
+
+
+def test_what_is_frozen_is_right() -> None:
+    """A digest alone would keep an error as faithfully as a result."""
+    exact = [case for case in cases() if case[1].dtype == np.float64 and case[2].arithmetic is Arithmetic.EXACT]
+    assert {type(spec.kernel) for _, _, spec in exact} == {type(kernel) for kernel in KERNELS.values()}
+    for name, x, spec in exact:
+        np.testing.assert_allclose(resize(x, spec), expected(x, spec), rtol=0, atol=1e-13, err_msg=name)
 
 
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
