@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import onnx
 
@@ -19,7 +19,7 @@ from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.writing import OutputError, check_outputs, exists, replacing, scratch
-from ir_interp.options.model_options import ConvertOptions, StateForm
+from ir_interp.options.model_options import ConvertOptions, Exporter, StateForm
 from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
@@ -31,7 +31,7 @@ from .. import qnn_placement, tensorrt_importer
 from ..audit import invalid_nodes
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
-from ..intermediate import Intermediate
+from ..intermediate import ExporterError, Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
 from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
@@ -45,10 +45,12 @@ from ..verify.input_shapes import fixed, named
 from ..verify.inputs import Inputs
 from ..verify.references import for_channels_second
 from .next_steps import of_releases, of_source
-from .routes import PATHS, PORTABLE, check_options, conversion_kinds, policy
+from .routes import PATHS, PORTABLE, check_options, conversion_kinds, exporters_for, policy
 
 if TYPE_CHECKING:
     from ..verify.conversion import WriteAlone
+
+_Refusal: TypeAlias = ReadError | VerificationError
 
 
 @contextmanager
@@ -97,7 +99,43 @@ def convert(source: Source, destination: Path, options: ConvertOptions) -> Conve
     """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
     options = replace(options, images=replace(options.images, layout=options.images.layout or options.layout or ""))
     with as_file(source) as path, _on_this_processor(path, destination):
-        return replace(_convert(source, path, destination, options), source=shown_path(source, path))
+        return replace(_by_exporters(source, path, destination, options), source=shown_path(source, path))
+
+
+def _by_exporters(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
+    """Convert by the exporter that the options name; without one, by each in turn until a result is proven."""
+    kinds = checked_kinds(source, destination, options)
+    if kinds[0].framework is None or not kinds[0].framework.has_exporters:
+        return _convert(original, source, destination, options)
+    if options.exporter is not None:
+        try:
+            return _convert(original, source, destination, options)
+        except ExporterError as error:
+            raise _continued(error, "without --exporter, each is tried") from error
+    refusals: dict[Exporter, _Refusal] = {}
+    for exporter in exporters_for(kinds, options):
+        try:
+            report = _convert(original, source, destination, replace(options, exporter=exporter))
+        except (ReadError, VerificationError) as error:  # not InexactError: no exporter makes an exact form
+            refusals[exporter] = error
+        else:
+            notes = (f"exporter {other.value}: {error}" for other, error in refusals.items())
+            written_by = (f"written by exporter {exporter.value}",) if refusals else ()
+            return replace(report, notes=(*written_by, *notes, *report.notes))
+    first, *others = refusals.items()
+    different = [f"exporter {name.value}: {error}" for name, error in others if str(error) != str(first[1])]
+    raise _continued(first[1], *different) from first[1]
+
+
+def _continued(error: _Refusal, *more: str) -> _Refusal:
+    """Return the same error with more at the end of its message."""
+    match error:
+        case ReadError():
+            return type(error)("; ".join((error.problem, *more)), error.where)
+        case VerificationError():
+            return VerificationError("; ".join((str(error), *more)))
+        case _:
+            assert_never(error)
 
 
 @contextmanager

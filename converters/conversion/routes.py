@@ -307,7 +307,7 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
             problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
             remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
             raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
-    if kinds[1] is FileKind.IR and options.exporter is Exporter.OPENVINO and options.fp16:
+    if options.exporter is not None and options.exporter not in exporters_for(kinds, options):
         raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
     _check_versions(options)
     # channels move without an image, too
@@ -318,6 +318,12 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
         _check_target(kinds, options.target, name)
     if kinds == _SAME_IR and _CHANGES.isdisjoint(option.name for option in options_set(options)):
         raise ReadError(_NO_CHANGE, name)
+
+
+def exporters_for(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> tuple[Exporter, ...]:
+    """Return the exporters that may write a result, in the order in which they are tried."""
+    is_written_in_full = kinds[1] is FileKind.IR and options.fp16
+    return tuple(name for name in Exporter if not (is_written_in_full and name is Exporter.OPENVINO))
 
 
 def _check_target(kinds: tuple[FileKind, FileKind], target: str, name: str) -> None:

@@ -34,6 +34,7 @@ from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
+from ..intermediate import ExporterError
 from ..onnx.onnx_files import external_files, invalid
 from ..onnx.resize_nodes import dialect_version, given_names
 from ..onnx.static_values import without_weights
@@ -151,7 +152,7 @@ class ResizeBuilder:
             if _INCOMPLETE not in str(error):  # otherwise the omitted part is the cause of refusals
                 self.rows()  # the placeholders of refused resizes make no complete model
             problem = f"OpenVINO's {self.frontend.title} frontend refuses it: {reason(error)}"
-            raise UnsupportedLayerError(problem, self.file) from error
+            raise ExporterError(problem, self.file) from error
 
     def converter(self, op: str) -> Callable[[NodeContext], object]:
         """Return the function that the frontend calls for every node of type ``op``."""

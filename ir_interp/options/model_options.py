@@ -43,7 +43,7 @@ class StateForm(Enum):
 
 
 class Exporter(Enum):
-    """The program that turns an exported program of PyTorch into a model."""
+    """The program that turns an exported program of PyTorch into a model, in the order in which they are tried."""
 
     DYNAMO = "dynamo"
     TORCHSCRIPT = "torchscript"
@@ -175,11 +175,12 @@ class ConvertOptions:
         default=StateForm.INPUTS,
         routes=lambda start, end: (start, end) == (_IR, _ONNX),
     )
-    exporter: Exporter = option(
+    exporter: Exporter | None = option(
         member(Exporter, "Exporter | str", "EXPORTER"),
-        "Exporter of a .pt2: torch.onnx (dynamo or torchscript), or OpenVINO's frontend (openvino).",
+        "Exporter of a .pt2: torch.onnx (dynamo or torchscript), or OpenVINO's frontend (openvino). By default, each "
+        "in turn until the proof passes.",
         "--exporter",
-        default=Exporter.DYNAMO,
+        default=None,
         routes=lambda start, end: start.framework is not None and start.framework.has_exporters,
         places=(FILE,),
     )

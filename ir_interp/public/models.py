@@ -76,7 +76,7 @@ def convert(
     strict: bool = False,
     fp16: bool = False,
     state: StateForm | str = "inputs",
-    exporter: Exporter | str = "dynamo",
+    exporter: Exporter | str | None = None,
     layout: str | None = None,
     preprocess: str | None = None,
     image_size: Sequence[int] | None = None,
@@ -96,7 +96,7 @@ def convert(
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
     * .pt2 to .onnx, .xml: a program that PyTorch exported, through the ``exporter``: torch.onnx ("dynamo" or
-      "torchscript"), or OpenVINO's PyTorch frontend ("openvino")
+      "torchscript"), or OpenVINO's PyTorch frontend ("openvino"); by default each in turn, until the proof passes
     * .tflite to .onnx, .xml: a whole model, its resizes as LiteRT computes them; to .json or .py: all its resizes
     * .keras, .h5, .pb, or the folder of a SavedModel, to .onnx, .xml: a model that TensorFlow reads
     * .pdmodel to .onnx, .xml: a program of PaddlePaddle

@@ -554,15 +554,52 @@ class Unknown(torch.nn.Module):
         return tuple(torch.linalg.eigh(x[..., :20]))  # torch 2.14 does not save its own type
 
 
-def test_refusals_of_exporters_name_the_line_and_the_others() -> None:
-    for exporter, others, place in (
-        ("dynamo", "torchscript or openvino", "program.pt2:node[_linalg_eigh]: "),
-        ("torchscript", "dynamo or openvino", "program.pt2: "),
-    ):
-        with pytest.raises(ReadError, match=r": PyTorch cannot export it to ONNX: .*; try exporter ") as error:
-            ir_interp.convert(program(Unknown()), "net.onnx", exporter=exporter)
-        assert str(error.value).startswith(place)
-        assert str(error.value).endswith(others)
+@pytest.mark.parametrize(
+    ("exporter", "place"), [("dynamo", "program.pt2:node[_linalg_eigh]: "), ("torchscript", "program.pt2: ")]
+)
+def test_a_refusal_of_the_chosen_exporter_names_the_line_and_the_way_on(exporter: str, place: str) -> None:
+    with pytest.raises(ReadError, match=r": PyTorch cannot export it to ONNX: .*; without exporter, each is") as error:
+        ir_interp.convert(program(Unknown()), "net.onnx", exporter=exporter)
+    assert str(error.value).startswith(place)
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_what_every_exporter_refuses_has_every_reason(suffix: str) -> None:
+    with pytest.raises(ReadError) as error:
+        ir_interp.convert(program(Unknown()), f"net{suffix}")
+    for reason in ("No ONNX function found", "exporter torchscript: ", "exporter openvino: "):
+        assert str(error.value).count(reason) == 1
+    assert not Path(f"net{suffix}").exists()
+
+
+def test_exporters_are_tried_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which operations an exporter lacks changes with its release, so failures are made here."""
+    export = torch.onnx.export
+
+    def failing(*args: Any, dynamo: bool, **options: Any) -> Any:
+        if dynamo or is_traced_refused:
+            raise RuntimeError("an operation without a translation")
+        return export(*args, dynamo=dynamo, **options)
+
+    monkeypatch.setattr(torch.onnx, "export", failing)
+    for is_traced_refused, name in ((False, "torchscript"), (True, "openvino")):
+        report = ir_interp.convert(program(Cured()), "net.onnx")
+        assert report.notes[0] == f"written by exporter {name}"
+        assert report.notes[1].startswith("exporter dynamo: program.pt2: PyTorch cannot export it to ONNX: an op")
+        assert report.notes[2].startswith("exporter torchscript: ") is is_traced_refused
+        assert ir_interp.compare("net.onnx", program(Cured()), seed=2).passes
+
+
+def test_an_exporter_whose_model_is_wrong_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    export, other = torch.onnx.export, program(torch.nn.Conv2d(2, 3, 3))
+
+    def wrong(program: Any, *args: Any, dynamo: bool, **options: Any) -> Any:
+        return export(other if dynamo else program, *args, dynamo=dynamo, **options)
+
+    monkeypatch.setattr(torch.onnx, "export", wrong)
+    report = ir_interp.convert(program(torch.nn.Conv2d(2, 3, 3)), "net.onnx")
+    assert report.notes[0] == "written by exporter torchscript"
+    assert "differ" in report.notes[1]
 
 
 class Cured(torch.nn.Module):
@@ -592,7 +629,7 @@ def test_openvino_reads_sizes_of_run_time(capfd: pytest.CaptureFixture[str]) -> 
     assert [(row.name, row.source.where) for row in report.rows] == [("upsample_bilinear2d", line(Dynamic, 1))]
     assert report.verification is not None
     assert 'output_names="upsample_bilinear2d"' in Path("net.xml").read_text()
-    with pytest.raises(ReadError, match=r" the TorchScript exporter writes one size, .*; use exporter='dynamo', or "):
+    with pytest.raises(ReadError, match=r" the TorchScript exporter writes one size, .*; without exporter, each "):
         ir_interp.convert(exported, "net.xml", exporter="torchscript")
     with pytest.raises(SpecError, match=r"^fp16=True has no effect on the IR of exporter openvino; leave"):
         ir_interp.convert(exported, "net.xml", exporter="openvino", fp16=True)

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ir_interp.errors import UnsupportedLayerError
+from ir_interp.errors import InexactError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.options.model_options import ConvertOptions, Exporter
@@ -233,11 +233,12 @@ class ExportedModel:
 
 @contextmanager
 def exported(
-    path: Path, name: str, exporter: Exporter = Exporter.DYNAMO, *, is_repaired: bool = False
+    path: Path, name: str, exporter: Exporter | None = None, *, is_repaired: bool = False
 ) -> Iterator[ExportedModel]:
     """Yield the ONNX model of a .pt2 file in a temporary folder, under ``name``. Raises ReadError if there is none.
 
-    A model that is to be repaired has a resize in place of each pool of dynamic sizes, and sizes in float64.
+    Without an ``exporter``, the model is of torch.onnx (dynamo). One that is to be repaired has a resize in place of
+    each pool of dynamic sizes, and sizes in float64.
     """
     program = read(path)
     is_traced = exporter is Exporter.TORCHSCRIPT
@@ -288,8 +289,8 @@ def of_python(node: ResizeNode) -> tuple[str, str]:
 def repaired_model(program: ExportedModel) -> ExportedModel:
     """Return a program whose model has the resizes that the exporter changed as they were, if they have a form.
 
-    Raises UnsupportedLayerError for a pool without one, which the model has as another resize, and for integers that
-    would be off by a level at some pixels: whether a proof meets one is luck.
+    Raises UnsupportedLayerError for a pool without one, which the model has as another resize, and InexactError for
+    integers that would be off by a level at some pixels: whether a proof meets one is luck.
     """
     changed = {
         resize.written.name: resize.source.spec for resize in program.resizes if resize.written and resize.needs_repair
@@ -306,8 +307,8 @@ def repaired_model(program: ExportedModel) -> ExportedModel:
             raise UnsupportedLayerError("an adaptive pool without a form for dynamic sizes", resize.source.where)
         is_inexact = row is None or row.grade in (Grade.INTEGERS_WITHIN, Grade.INTEGERS_WITHIN_1)
         if is_inexact and sums_integers(resize.source.spec, resize.source.dtype):
-            problem = "no ONNX operations sum these integers as PyTorch does, so that some would be off by a level"
-            raise UnsupportedLayerError(f"{problem}; resize images of float32", resize.source.where)
+            problem = "no operations sum these integers as PyTorch does, so that some would be off by a level"
+            raise InexactError(resize.source.where, "ONNX", reason=f"{problem}; resize images of float32")
     return replace(
         program,
         resizes=tuple(

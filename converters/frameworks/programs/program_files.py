@@ -29,6 +29,7 @@ from ir_interp.files.archives import opened_archive
 from ir_interp.files.kinds import FileKind, check_readable
 from ir_interp.shapes import Array, PartialShape
 
+from ...intermediate import ExporterError
 from ...runtimes.execution import first_line
 from . import FRAMEWORK, untrusted
 
@@ -253,7 +254,7 @@ def save(program: ExportedProgram, path: Path) -> None:
 
 
 def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
-    """Write the ONNX model that torch's own exporter makes of a program. Raises ReadError, under ``name``, if it fails.
+    """Write the ONNX model that torch's own exporter makes of a program. Raises ExporterError, under ``name``.
 
     Dynamic dimensions stay dynamic. Weights go to a second file beside it, so that none is copied in memory.
     """
@@ -265,20 +266,20 @@ def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
             assert model is not None
             model.save(path, external_data=True)
         except Exception as error:  # whatever the exporter raises for an operation that it does not know
-            raise _refusal(error, program, name, "torchscript or openvino") from error
+            raise _refusal(error, program, name) from error
 
 
 def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
     """Write the ONNX model that torch's exporter through TorchScript makes of a program of static shapes.
 
-    Raises ReadError, under ``name``, if it fails, and for dynamic dimensions, whose current sizes it would write.
+    Raises ExporterError, under ``name``, if it fails, and for dynamic dimensions, whose current sizes it would write.
     """
     import torch.onnx
 
     inputs, outputs = ends(program)
     if any(None in shape for _, _, shape in inputs):
         problem = "the TorchScript exporter writes one size, and this program has dynamic dimensions"
-        raise ReadError(f"{problem}; use --exporter dynamo, or export it with static shapes", name)
+        raise ExporterError(f"{problem}; export it with static shapes", name)
     from torch.utils import _pytree as pytree
 
     module: Any = program.module()
@@ -301,7 +302,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
         try:
             torch.onnx.export(Flat().eval(), args, path, kwargs=kwargs, dynamo=False, verbose=False, **names)
         except Exception as error:  # whatever the exporter raises for an operation that it does not know
-            raise _refusal(error, program, name, "dynamo or openvino") from error
+            raise _refusal(error, program, name) from error
 
 
 @contextmanager
@@ -358,14 +359,14 @@ def static(shape: Iterable[object]) -> PartialShape:
     return tuple(length if isinstance(length, int) else None for length in shape)
 
 
-def _refusal(error: BaseException, program: ExportedProgram, name: str, others: str) -> ReadError:
+def _refusal(error: BaseException, program: ExportedProgram, name: str) -> ExporterError:
     """Return the error of a program that an exporter refuses: the first cause, as other texts tell how to report it."""
     chain = [error]
     while chain[-1].__cause__:
         chain.append(chain[-1].__cause__)
     problem = f"PyTorch cannot export it to ONNX: {first_line(chain[-1])}"
     traces = {node.name: node.meta.get("stack_trace") or "" for node in program.graph.nodes}
-    return ReadError(f"{problem}; try --exporter {others}", place(name, "\n".join(map(str, reversed(chain))), traces))
+    return ExporterError(problem, place(name, "\n".join(map(str, reversed(chain))), traces))
 
 
 @contextmanager
