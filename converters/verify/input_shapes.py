@@ -514,12 +514,16 @@ def _suiting(tensor: ModelInput, lengths: Sequence[int]) -> list[int]:
     return [length - length % _MULTIPLE if known is None and length > _MULTIPLE else length for length, known in pairs]
 
 
-def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
-    """Return the sizes that were tried, and how to choose: empty if nothing is dynamic."""
+def attempts(answers: Sequence[Shapes], graph: Graph, hints: SizeHints) -> str:
+    """Return the sizes that were tried, and how to choose, as a source's own example has them: empty if none varies."""
     dynamic = [tensor for tensor in graph.inputs if None in tensor.lengths]
     if not dynamic or not answers:
         return ""
     name = dynamic[0].name
     tried = ", ".join(dimensions_text(answer[name]) for answer in answers)
-    example = quote_shell("--shape", f"{name}:{','.join(map(str, _suiting(dynamic[0], answers[-1][name])))}")
-    return f"tried on {name!r} of {tried}; choose sizes that suit the model, as in {example}"
+    example = hints.shapes.get(name, _suiting(dynamic[0], answers[-1][name]))
+    advice = f"tried on {name!r} of {tried}; choose sizes that suit the model"
+    dimensions = ",".join(map(str, example))
+    if tuple(example) in [tuple(answer[name]) for answer in answers]:  # which failed
+        return advice
+    return f"{advice}, as in {quote_shell('--shape', f'{name}:{dimensions}')}"

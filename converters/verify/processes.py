@@ -246,7 +246,9 @@ class Runs:
         if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
             raise problems[0]
         first = [str(problem) for problem in problems[:1]]
-        raise NotRunError("; ".join([*first, *filter(None, [attempts(self._answers(), self.models.graph)])]))
+        raise NotRunError(
+            "; ".join([*first, *filter(None, [attempts(self._answers(), self.models.graph, self.models.inputs.hints)])])
+        )
 
     def leave_out_source(self, problem: str) -> None:
         """Let the result alone run from now on, on the first trial that it takes, at this extent and the others."""
@@ -417,7 +419,7 @@ class Runs:
 
     def hint(self) -> str:
         """Return the shapes that were tried, and how to choose others; empty if nothing is dynamic."""
-        return attempts([self.shapes], self.models.graph)
+        return attempts([self.shapes], self.models.graph, self.models.inputs.hints)
 
     def _lengths(self) -> str:
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)

@@ -243,7 +243,8 @@ def test_sizes_that_a_program_refuses() -> None:
     bounded = program(lambda x: interpolate(x, scale_factor=2), dynamic=dims)
     with pytest.raises(
         IrInterpError,
-        match=r"^program.pt2 fails on inputs of shape \[1, 2, 64, 21\]: .*; choose sizes that suit the model, as in s",
+        match=r"^program.pt2 fails on inputs of shape \[1, 2, 64, 21\]: .*; choose sizes that suit the model, as in "
+        r"shapes={'x': \(1, 2, 20, 21\)}$",
     ):
         ir_interp.convert(bounded, "net.onnx")
     assert ir_interp.convert(bounded, "net.onnx", shapes={"x": (1, 2, 19, 21)}).verification is not None

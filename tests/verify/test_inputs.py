@@ -279,7 +279,7 @@ def test_lengths_that_all_fail_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert code == 2
     assert errors.startswith("error: a.onnx does not run: ")
     assert "; tried on 'x' of [1, 3, 64, 64], [1, 3, 112, 112], " in errors
-    assert errors.endswith("; choose sizes that suit the model, as in --shape x:1,3,480,480\n")
+    assert errors.endswith("; choose sizes that suit the model\n")
     assert command(capsys, "compare", "a.onnx", "a.onnx", "--shape", "x:1,3,1,7")[0] == 0
 
 
