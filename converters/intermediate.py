@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.translation.translate import Grade
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 _MOVES = ("Constant", "Convert", "Parameter", "Result", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operations that round nothing."""
 Proof = Callable[[Path, Inputs, Progress], str]
-
-
-class ExporterError(UnsupportedLayerError):
-    """A model that an exporter or a frontend refuses; another may take it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

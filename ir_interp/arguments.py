@@ -76,8 +76,10 @@ _FOREIGN: Mapping[str, tuple[str, str]] = {
     "channel_axis": ("axes", "axes=(0, 1)"),
     "align_corners": ("like", 'like="torch:bilinear,align_corners=true"'),
     "reducing_gap": ("like", 'like="pillow:bicubic,reducing_gap=2"'),
+    **dict.fromkeys(("example_inputs", "example_input", "args"), ("source", "source=(module, inputs)")),
+    "dynamic_shapes": ("source", "source=torch.export.export(module, inputs, dynamic_shapes=...)"),
 }
-"""Keywords of image libraries: the argument here that says the same, and an example of it."""
+"""Keywords of image libraries and of exporters: the argument here that says the same, and an example of it."""
 _CALLS = {
     "interpolation": 'like="opencv:cubic" or like="torchvision:bilinear"',
     "resample": 'like="pillow:bicubic"',
@@ -89,7 +91,7 @@ _CALLS = {
 
 
 def _of_library(keyword: str, known: Collection[str]) -> str:
-    """Return the argument that stands for a keyword of an image library; an empty text if there is none."""
+    """Return the argument that stands for a keyword of another library; an empty text if there is none."""
     argument, example = _FOREIGN.get(keyword, ("", ""))
     if argument not in known:
         return ""

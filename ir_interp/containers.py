@@ -34,6 +34,7 @@ from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from torch import Tensor
     from xarray import DataArray, Dataset, DataTree
 
 _CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
@@ -184,23 +185,30 @@ def resized_tensor(x: Any, resize: Callable[[Any], Any]) -> object:
     if x.device.type == "meta":
         # One element stands for all, so that a huge shape takes no memory.
         like = torch.zeros(1, dtype=x.dtype).expand(x.shape)
-        return torch.empty(resize(_array_of_tensor(like)).shape, dtype=x.dtype, device="meta")
+        return torch.empty(resize(array_of_tensor(like)).shape, dtype=x.dtype, device="meta")
     if x.device.type != "cpu" or x.layout is not torch.strided:
         raise SpecError(f"x is a {x.layout} tensor on {x.device}; expected a dense one on the CPU, as x.cpu() returns")
-    y = resize(_array_of_tensor(x))
-    if x.dtype is torch.bfloat16:
-        return torch.from_numpy(y.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(y)
+    return tensor_of_array(resize(array_of_tensor(x)))
 
 
-def _array_of_tensor(x: Any) -> object:
+def tensor_of_array(array: Array) -> Tensor:
+    """Return an array as a tensor of its memory; torch and NumPy share no bfloat16, but its bits."""
+    import torch
+
+    if array.dtype.name != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+
+
+def array_of_tensor(x: Tensor) -> Array:
+    """Return a tensor as an array of its memory."""
     import torch
 
     if x.dtype is not torch.bfloat16:
-        return x.numpy()
+        return np.asarray(x.numpy())
     import ml_dtypes
 
-    return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return np.asarray(x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16))
 
 
 MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")

@@ -43,6 +43,10 @@ class UnsupportedLayerError(ReadError):
     """A well-formed layer or node of an unsupported type or version."""
 
 
+class ExporterError(UnsupportedLayerError):
+    """A model that an exporter or a frontend refuses; another may take it."""
+
+
 class SpecError(IrInterpError, ValueError):
     """A specification that contradicts itself, or a call with a wrong argument."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import onnx
 
-from ir_interp.errors import ReadError, VerificationError
+from ir_interp.errors import ExporterError, ReadError, VerificationError
 from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.writing import OutputError, check_outputs, exists, replacing, scratch
@@ -31,7 +31,7 @@ from .. import qnn_placement, tensorrt_importer
 from ..audit import invalid_nodes
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
-from ..intermediate import ExporterError, Intermediate
+from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
 from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written

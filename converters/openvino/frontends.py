@@ -24,7 +24,7 @@ from openvino.frontend.onnx import ConversionExtension as OnnxExtension
 from openvino.opset15 import bitwise_left_shift, bitwise_right_shift
 from openvino.preprocess import PrePostProcessor
 
-from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.errors import ExporterError, InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files.memory import allow_files
 from ir_interp.files.writing import is_file
 from ir_interp.options.shared_options import IMAGE_RANK
@@ -34,7 +34,6 @@ from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..intermediate import ExporterError
 from ..onnx.onnx_files import external_files, invalid
 from ..onnx.resize_nodes import dialect_version, given_names
 from ..onnx.static_values import without_weights

@@ -199,9 +199,7 @@ def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
         return model_file(checked_path(source, name))
     if _is_module(source):
-        raise SpecError(
-            f"{name} is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"
-        )
+        raise SpecError(f"{name} is a torch module; pass it with its inputs, as in (module, torch.rand(1, 3, 64, 64))")
     classes = [kind for framework in FRAMEWORKS for kind in framework.in_memory]
     *others, last = ("a path", "an onnx.ModelProto", "an openvino.Model", *classes)
     raise SpecError(f"{name} is {shown(source)}; expected {', '.join(others)} or {last}")

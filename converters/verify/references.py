@@ -31,7 +31,7 @@ from .run_request import Named
 
 _Outputs = TypeVar("_Outputs")
 
-_NUMBERS = "biufc"  # kinds of NumPy's element types
+_NUMBERS = "biufc"  # kinds of NumPy's element types, to which bfloat16 does not belong
 _EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
 
 
@@ -133,7 +133,7 @@ def _checked(value: object, what: str) -> Array:
         array = np.asarray(tensor)
     except (TypeError, ValueError) as error:
         raise SpecError(f"{what} is no array: {error}") from None
-    if array.dtype.kind not in _NUMBERS:
+    if array.dtype.kind not in _NUMBERS and array.dtype.name != "bfloat16":
         kind = array.dtype if isinstance(value, np.ndarray) else arguments.shown(value)
         raise SpecError(f"{what} is {kind}; expected {_EXPECTED}")
     return array

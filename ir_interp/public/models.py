@@ -139,7 +139,9 @@ def convert(
         [('up', 'exact')]
 
     """
-    options = settled(ConvertOptions, locals())
+    given = locals()
+    readers.name_of(source)  # first: of a module without inputs, these are often passed as another argument
+    options = settled(ConvertOptions, given)
     written = arguments.path(destination, "destination")
     if options.preprocess is not None:
         from ir_interp.converters.preprocess import conversion

@@ -155,13 +155,20 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("inspect", "a.pt"), ("convert", "a.pth", "b.onnx"), ("compare", "a.pt", "b.xml")]
+    "arguments",
+    [("inspect", "a.pt"), ("convert", "a.pth", "b.onnx"), ("inspect", "a.ckpt"), ("compare", "a.pt", "b.xml")],
 )
 def test_pickled_files_and_torch_script(arguments: tuple[str, ...], fails: Fails, tmp_path: Path) -> None:
     (tmp_path / arguments[1]).write_text("")
-    problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
-    remedy = "save torch.export.export(module, inputs) by torch.export.save as .pt2"
+    problem = "files of torch.save and torch.jit.save may run code, and are not read"
+    remedy = "load it in Python, and pass (module, inputs), or save torch.export.export(module, inputs) as .pt2"
     assert fails(*arguments) == f"{arguments[1]}: {problem}; {remedy}"
+
+
+def test_weights_without_a_program(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "a.safetensors").write_text("")
+    problem = "weights without a program; load them into the module, and pass (module.eval(), inputs) in Python"
+    assert fails("convert", "a.safetensors", "b.onnx") == f"a.safetensors: {problem}"
 
 
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ CONFIGURATION = {
     "do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3,
 }  # fmt: skip
 X = np.random.default_rng(3).random((1, 2, 20, 21), np.float32)
+X_TENSOR, FACTOR = torch.from_numpy(X), torch.tensor([2.5])
 
 
 class Net(torch.nn.Module):
@@ -317,15 +318,62 @@ def test_an_onnx_program_is_proven_against_its_exported_program() -> None:
     assert [op.spec for op in ir_interp.load(onnx_program)] == [op.spec for op in ir_interp.load([Scaled().eval(), X])]
 
 
+class Twice(torch.nn.Module):
+    def forward(self, image: torch.Tensor, factor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if image.shape[-1] > 30:
+            image = image[..., :30]
+        image = interpolate(image * factor, scale_factor=[2.0, 2.0], mode="bilinear")
+        return image, interpolate(image, size=[7, 9], mode="bicubic", align_corners=True)
+
+
+def scripted(module: Any, inputs: Any = None) -> Any:
+    """Return a module as TorchScript: compiled, or traced on inputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.export is meant to replace it
+        return torch.jit.script(module.eval()) if inputs is None else torch.jit.trace(module.eval(), inputs)
+
+
+@pytest.mark.parametrize("traced_on", [None, (X_TENSOR, FACTOR)])
+@pytest.mark.parametrize("inputs", [(X_TENSOR, FACTOR), {"factor": FACTOR, "image": X_TENSOR}])
+def test_torch_script_with_its_inputs(traced_on: Any, inputs: Any) -> None:
+    """TorchScript itself is the reference: whether the operations that it ran are all of them is what may be wrong."""
+    module = scripted(Twice(), traced_on)
+    with torch.inference_mode():
+        expected = [output.numpy() for output in module(X_TENSOR, FACTOR)]
+    for name in ("net.onnx", "net.xml"):
+        report = ir_interp.convert((module, inputs), name)
+        assert [row.source.spec.kernel.word for row in report.rows] == ["linear", "cubic"]
+        assert not report.notes or not any("other operations" in note for note in report.notes)
+        arrays = {"image": X, "factor": FACTOR.numpy()}
+        for key, array in arrays.items():
+            np.save(f"{key}.npy", array)
+        files = {key: f"{key}.npy" for key in arrays}
+        assert ir_interp.compare(name, reference=expected, inputs=files).passes
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("float64", "net.onnx"), ("float64", "net.xml"), ("bfloat16", "net.xml")])
+def test_types_that_onnxruntime_has_no_kernels_for(dtype: str, name: str) -> None:
+    """torch.onnx writes them, but nothing runs its model; OpenVINO's frontend is the way on."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.Upsample(scale_factor=1.7, mode="bicubic"))
+    kind = getattr(torch, dtype)
+    report = ir_interp.convert((module.eval().to(kind), X_TENSOR.to(kind)), name)
+    assert report.notes[0] == "written by exporter openvino"
+    assert report.verification is not None
+    assert "before conversion the model is equal to program.pt2 within " in report.verification.note
+    with pytest.raises(IrInterpError, match="does not run"):
+        ir_interp.convert((module, X_TENSOR.to(kind)), name, exporter="dynamo")
+
+
 class Guarded(torch.nn.Module):
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x if x.sum() > 0 else -x
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (Scaled(), "source is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"),
+        (Scaled(), "source is a torch module; pass it with its inputs, as in (module, torch.rand(1, 3, 64, 64))"),
         (
             (Scaled(), torch.rand(1)),
             "the module is in training mode, in which layers such as dropout are random; call .eval() first",
@@ -337,6 +385,10 @@ class Guarded(torch.nn.Module):
         ),
         ((Scaled().eval(), {}), "program.pt2: PyTorch cannot export the module: missing a required argument: 'x'"),
         ((Guarded().eval(), torch.rand(1)), "program.pt2: PyTorch cannot export the module: Could not guard on data"),
+        (
+            (scripted(Guarded()), torch.rand(1)),
+            "program.pt2: PyTorch cannot export the module: The following operation failed in the TorchScript",
+        ),
     ],
 )
 def test_modules_that_are_no_programs(source: Any, problem: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,9 @@
 
 from ir_interp.files.kinds import Framework
 
-_PICKLED = "files of torch.save and torch.jit.save are not read; expected an exported program"
-_REMEDY = "save torch.export.export(module, inputs) by torch.export.save as .pt2"
+_PICKLED = "files of torch.save and torch.jit.save may run code, and are not read"
+_REMEDY = "load it in Python, and pass (module, inputs), or save torch.export.export(module, inputs) as .pt2"
+_WEIGHTS = "weights without a program; load them into the module, and pass (module.eval(), inputs) in Python"
 FRAMEWORK = Framework(
     folder=__name__,
     title="PyTorch",
@@ -12,6 +13,9 @@ FRAMEWORK = Framework(
     extensions=(".pt2",),
     stand_in=".onnx",
     has_exporters=True,
-    refused=dict.fromkeys((".pt", ".pth"), f"{_PICKLED}; {_REMEDY}"),
+    refused={
+        **dict.fromkeys((".pt", ".pth", ".ckpt"), f"{_PICKLED}; {_REMEDY}"),
+        ".safetensors": _WEIGHTS,
+    },
     in_memory=("a torch.export.ExportedProgram", "a torch.onnx.ONNXProgram", "a module with its inputs"),
 )

@@ -282,8 +282,9 @@ def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
 def of_python(node: ResizeNode) -> tuple[str, str]:
     """Return the line of Python that made a node of an exported model, and its name in the program."""
     metadata = {entry.key: entry.value for entry in node.node.metadata_props}
-    name = _NAME.match(metadata.get(FX_NODE, ""))
-    return line(metadata.get(_STACK_TRACE), ""), name["name"] if name else ""
+    found = _NAME.match(metadata.get(FX_NODE, ""))
+    name = found["name"] if found else ""
+    return line(metadata.get(_STACK_TRACE), name), name
 
 
 def repaired_model(program: ExportedModel) -> ExportedModel:

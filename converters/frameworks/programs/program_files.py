@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ir_interp.errors import ReadError
+from ir_interp.containers import array_of_tensor, tensor_of_array
+from ir_interp.errors import ExporterError, ReadError
 from ir_interp.files.archives import opened_archive
 from ir_interp.files.kinds import FileKind, check_readable
 from ir_interp.shapes import Array, PartialShape
 
-from ...intermediate import ExporterError
 from ...runtimes.execution import first_line
 from . import FRAMEWORK, untrusted
 
@@ -332,11 +332,12 @@ def function(program: ExportedProgram) -> Callable[..., list[Array]]:
     specs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
 
     def outputs(*arrays: Array) -> list[Array]:
-        tensors = iter([torch.from_numpy(np.array(array)) for array in arrays])
-        leaves = [spec.value if isinstance(spec, ConstantArgument) else next(tensors) for spec in specs]
-        args, kwargs = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
+        tensors = iter([tensor_of_array(np.array(array)) for array in arrays])
+        values = [spec.value if isinstance(spec, ConstantArgument) else next(tensors) for spec in specs]
+        args, kwargs = pytree.tree_unflatten(values, program.call_spec.in_spec)
         with torch.inference_mode():
-            return [output.numpy() for output in pytree.tree_leaves(module(*args, **kwargs)) if output is not None]
+            leaves = pytree.tree_leaves(module(*args, **kwargs))
+        return [array_of_tensor(leaf) for leaf in leaves if leaf is not None]
 
     return outputs
 

@@ -265,9 +265,34 @@ def exported(model: InMemory, name: str) -> ExportedProgram:
 
     with silent(), redirect_stderr(StringIO()):  # to which torch prints the graph up to the refused line
         try:
+            if isinstance(module, torch.jit.ScriptModule):
+                names = [argument.name for argument in module.forward.schema.arguments[1:]]
+                args, kwargs = (*args, *(kwargs[name] for name in names if name in kwargs)), {}
+                module = _traced(module, args, names)
             return torch.export.export(module, args, kwargs)
         except Exception as error:  # whatever torch raises for code that it cannot trace
             raise ReadError(f"PyTorch cannot export the module: {first_line(error)}", name) from error
+
+
+def _traced(module: torch.jit.ScriptModule, args: tuple[object, ...], names: Sequence[str]) -> torch.fx.GraphModule:
+    """Return the operations that a module of TorchScript runs, which torch.export does not take; ``names`` of inputs.
+
+    Fake tensors have shapes and no values, so a branch that depends on values is an error, and never fixed by accident.
+    """
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    trace = make_fx(
+        lambda *tensors: module(*tensors), tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True
+    )
+    with torch.no_grad():
+        traced = trace(*args)
+    inputs = traced.graph.find_nodes(op="placeholder")
+    if len(inputs) == len(args):  # none of which is a tuple of tensors
+        for node, name in zip(inputs, names, strict=False):
+            node.target = node.name = name
+        traced.recompile()
+    return traced
 
 
 def _arguments(inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
