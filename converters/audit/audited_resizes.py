@@ -338,15 +338,13 @@ def of_file(path: Path, shapes: Shapes, *, asks_exporters: bool = False) -> Insi
     if framework is None:
         return found(path, chosen(path, shapes))
     if hasattr(framework, "audited"):  # PyTorch's, in which an exported model decides
-        resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
-        return Inside(resizes=resizes)
-    chosen(path, shapes)  # refuses a shape that an input cannot have
-    inside = _of_framework(path)
-    if not asks_exporters:
+        inside: Inside = framework.audited(path, shapes, asks_exporters=asks_exporters)
         return inside
-    return replace(
-        inside, resizes=[_asked(*pair) for pair in zip(inside.resizes, framework.verdicts(path), strict=True)]
-    )
+    chosen(path, shapes)  # refuses a shape that an input cannot have
+    plain = _of_framework(path)
+    if not asks_exporters:
+        return plain
+    return replace(plain, resizes=[_asked(*pair) for pair in zip(plain.resizes, framework.verdicts(path), strict=True)])
 
 
 def _of_framework(path: Path) -> Inside:

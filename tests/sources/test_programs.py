@@ -21,6 +21,7 @@ from ir_interp import IrInterpError, ReadError, SpecError
 from ir_interp.converters.audit.auditing import models
 from ir_interp.converters.frameworks.programs import exporters
 from ir_interp.converters.frameworks.programs.exporters import EXPORTERS
+from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.options.model_options import Exporter
 from ir_interp.specs import AtRunTime
@@ -653,6 +654,39 @@ def test_an_exporter_whose_model_is_wrong_is_passed_over(monkeypatch: pytest.Mon
     report = ir_interp.convert(program(torch.nn.Conv2d(2, 3, 3)), "net.onnx")
     assert report.notes[0] == "written by exporter torchscript"
     assert "differ" in report.notes[1]
+
+
+class Mixed(torch.nn.Module):
+    """A resize that has no spec here, between two that have one."""
+
+    def forward(self, x: Any) -> Any:
+        y = interpolate(x, size=(9, 8), mode="bilinear")
+        y = interpolate(y, size=(5, 6), mode="bilinear", antialias=True, align_corners=True)
+        return interpolate(y, scale_factor=2)
+
+
+def test_a_resize_that_cannot_be_read_hides_no_other() -> None:
+    report = ir_interp.audit(saved("net.pt2", Mixed()))
+    assert [row.op.spec.kernel.word for row in report.rows] == ["linear", "nearest"]
+    [unread] = report.unread
+    assert (unread.name, unread.problem) == (
+        "_upsample_bilinear2d_aa",
+        "antialias requires bilinear, bicubic or lanczos, without align_corners",
+    )
+    assert unread.finding.code == "IRI027"
+    assert not report.errors
+    for suffix in (".onnx", ".xml"):
+        with pytest.raises(ReadError, match=r"^net.pt2:.*: antialias requires "):
+            ir_interp.convert("net.pt2", f"net{suffix}")
+
+
+def test_resizes_of_a_program_that_an_exporter_refuses_are_audited() -> None:
+    report = ir_interp.audit(saved("net.pt2", lambda x: torch.linalg.eigh(interpolate(x, size=(9, 9)))[0]))
+    [row] = report.rows
+    verdicts = {name: (verdict.kind, verdict.reason) for name, verdict in row.predictions.items()}
+    assert verdicts["torch-dynamo"][0] is Kind.REFUSED
+    assert verdicts["torch-dynamo"][1].startswith("the program as a whole: PyTorch cannot export it to ONNX: No ONNX")
+    assert verdicts["torch-script"][0] is Kind.SAME  # which is asked for the resize alone
 
 
 class Cured(torch.nn.Module):

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ir_interp.errors import InexactError, UnsupportedLayerError
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.options.model_options import ConvertOptions, Exporter
@@ -38,7 +38,7 @@ from ...portable.portable_model import restore
 from ...reports import FormPolicy, Row, expressed
 from ...verify.input_shapes import SizeHints
 from .program_files import line, read, save_onnx, save_traced
-from .reading import AREA, check_stateless, pool_line, pools_as_resizes, resizes, samplers
+from .reading import AREA, check_stateless, known, pool_line, pools_as_resizes, resizes, samplers
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -218,12 +218,16 @@ class ExportedResize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedModel:
-    """An ONNX model that PyTorch exported, and the resizes of its program; ``name`` is that of the program's file."""
+    """An ONNX model that PyTorch exported, and the resizes of its program; ``name`` is that of the program's file.
+
+    ``unread`` are the names and errors of resizes that cannot be read.
+    """
 
     name: str
     program: ExportedProgram
     model: Path
     resizes: tuple[ExportedResize, ...]
+    unread: tuple[tuple[str, ReadError], ...] = ()
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -244,7 +248,7 @@ def exported(
     is_traced = exporter is Exporter.TORCHSCRIPT
     with scratch() as folder:
         model = Path(folder, name)
-        source = resizes(program, path.name)
+        source, unread = known(program, path.name)
         if is_traced:
             save_traced(program, model, path.name)
         else:
@@ -259,6 +263,7 @@ def exported(
             program=program,
             model=model,
             resizes=tuple(ExportedResize(source=op, written=node) for op, node in pairs),
+            unread=tuple(unread),
         )
 
 
@@ -409,6 +414,8 @@ def intermediate(
         return
     with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter, is_repaired=True) as plain:
         check_stateless(plain.program, source.name)
+        for _, error in plain.unread:
+            raise error
         repaired = repaired_model(plain)
         yield Intermediate(
             model=repaired.model,

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import ExporterError, IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.shapes import Array
 from ir_interp.translation.meaning import differences
 
 from ...audit import framework_exporters
-from ...audit.audited_resizes import Found, Shapes, Verdict, of_file, with_releases
+from ...audit.audited_resizes import Found, Inside, Shapes, Unread, Verdict, of_file, with_releases
 from ...audit.framework_exporters import DYNAMIC, NOT_TRIED, ask, concise, failed, judged, not_run
 from ...openvino.ir_save import save as save_ir
 from ...runtimes.execution import reason
@@ -33,7 +33,7 @@ from ...verify.model_pairs import compare_with
 from ...verify.tolerances import compare
 from ..tflite.reading import run as run_tflite
 from . import FRAMEWORK, program_files, reading
-from .conversion import ExportedModel, ExportedResize, exported
+from .conversion import ExportedResize, exported
 from .reading import Call
 
 if TYPE_CHECKING:
@@ -64,26 +64,42 @@ def _by_openvino(program: ExportedProgram, path: Path) -> None:
     save_ir(openvino.convert_model(program), path)
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
-    with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
-        nodes = {node.op.name: node for node in of_file(program.model, shapes).resizes}
-        verdicts = _of_program(program) if asks_exporters else {}
-        resizes = []
-        for resize in program.resizes:
-            source = resize.source
-            node = nodes.pop(resize.written.name, None) if resize.written else None
-            matched = node or Found(file=path, op=source, mistakes=(), remarks=())
-            op = replace(matched.op, name=source.name, where=source.where)
-            resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
-    return resizes
+def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> Inside:
+    """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes.
+
+    A program that PyTorch's exporter refuses as a whole has its own resizes, each with this verdict.
+    """
+    try:
+        with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
+            nodes = {node.op.name: node for node in of_file(program.model, shapes).resizes}
+            verdicts = _of_program(program.program, program.resizes) if asks_exporters else {}
+            resizes, unread = [_found(path, resize, nodes) for resize in program.resizes], program.unread
+    except ExporterError as error:
+        alone = program_files.read(path)
+        known, others = reading.known(alone, path.name)
+        ops = [ExportedResize(source=op, written=None) for op in known]
+        refused = Verdict(kind=Kind.REFUSED, reason=f"the program as a whole: {error.problem}")
+        asked = _of_program(alone, ops) if asks_exporters else {}
+        verdicts = {op.name: {**asked.get(op.name, {}), DYNAMO: refused} for op in known}
+        resizes, unread = [_found(path, op, {}) for op in ops], tuple(others)
+    return Inside(
+        resizes=[replace(resize, exporters=verdicts.get(resize.op.name, {})) for resize in resizes],
+        unread=[Unread(name=name, where=error.where, error=error) for name, error in unread],
+    )
 
 
-def _of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
+def _found(path: Path, resize: ExportedResize, nodes: Mapping[str, Found]) -> Found:
+    source = resize.source
+    node = nodes.get(resize.written.name) if resize.written else None
+    matched = node or Found(file=path, op=source, mistakes=(), remarks=())
+    return replace(matched, file=path, op=replace(matched.op, name=source.name, where=source.where))
+
+
+def _of_program(program: ExportedProgram, resizes: Sequence[ExportedResize]) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
-    calls = {call.node.name: call for call in reading.calls(exported.program)}
+    calls = {call.node.name: call for call in reading.calls(program)}
     known: dict[_Key, Verdict] = {}
-    return {call.source.name: _verdicts(call, calls[call.source.name], known) for call in exported.resizes}
+    return {resize.source.name: _verdicts(resize, calls[resize.source.name], known) for resize in resizes}
 
 
 def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) -> dict[str, Verdict]:

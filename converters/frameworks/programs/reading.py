@@ -77,7 +77,23 @@ def resizes(program: ExportedProgram, name: str, semantics: Semantics = Semantic
     An adaptive average pool is torch's mode area, unless its output is a single pixel, a mean. Raises
     UnsupportedLayerError for sizes and scales that no call of interpolate passes together.
     """
-    return [_read(call, name, semantics) for call in calls(program) if _is_resize(call)]
+    ops, unread = known(program, name, semantics)
+    for _, error in unread:
+        raise error
+    return ops
+
+
+def known(
+    program: ExportedProgram, name: str, semantics: Semantics = Semantics.RUNTIME
+) -> tuple[list[ResizeOp], list[tuple[str, ReadError]]]:
+    """Return the resizes of a program that can be read, and the name and error of each of the others."""
+    ops, unread = [], []
+    for call in filter(_is_resize, calls(program)):
+        try:
+            ops.append(_read(call, name, semantics))
+        except ReadError as error:
+            unread.append((call.node.name, error))
+    return ops, unread
 
 
 def samplers(program: ExportedProgram) -> list[str]:
@@ -352,6 +368,7 @@ def _save(model: InMemory, path: Path) -> None:
 
 READING = Reading(
     load=load,
+    known=lambda path: known(read_program(path), path.name),
     describe=_described,
     function=_function,
     holds=holds,
