@@ -28,7 +28,7 @@ from ..reports import Compared, Verification
 from ..runtimes.execution import save_model
 from . import tolerances
 from .graphs import Graph, Step
-from .processes import Runs
+from .processes import Runner
 from .run_request import Named
 from .tolerances import all_pass, compare_all, largest_difference
 
@@ -46,7 +46,7 @@ class ModelOutputs:
     have different numbers of outputs.
     """
 
-    run: Runs
+    run: Runner
     source: Path
     result: Path
     expected: Named
@@ -193,7 +193,7 @@ def _scores(rows: Rows, limits: Rows) -> list[int]:
 _SORT = "topk"  # of ONNX and OpenVINO
 
 
-def undecided(run: Runs, model: Path) -> dict[str, str]:
+def undecided(run: Runner, model: Path) -> dict[str, str]:
     """Return the outputs of a model that follow from scores too near to each other, each with that reason.
 
     Two scores are too near if both may be off by the tolerance of outputs, and then change places among those that a
@@ -245,14 +245,14 @@ def _followers(graph: Graph, names: Iterable[str]) -> set[str]:
 _RESIZES = ("Resize", "Upsample")
 
 
-def in_float32(run: Runs, model: Path) -> Path:
+def in_float32(run: Runner, model: Path) -> Path:
     """Return a model that computes in float32 what this one does in half precision: itself if it does not."""
     if not low_precision.is_half(model):
         return model
-    return run.substitute(model, low_precision.in_float32(model, run.folder))
+    return run.models.substitute(model, low_precision.in_float32(model, run.folder))
 
 
-def with_half_weights(run: Runs, model: Path) -> Path:
+def with_half_weights(run: Runner, model: Path) -> Path:
     """Return a model, ONNX or an IR, whose float32 weights, except those of resizes, are in half precision."""
     path = run.folder / f"half-{model.stem}{model.suffix}"
     if FileKind.of(model) is FileKind.IR:
@@ -261,7 +261,7 @@ def with_half_weights(run: Runs, model: Path) -> Path:
         save_model(openvino.Core().read_model(model), path, half=True)
     else:
         _round(model, path)
-    return run.substitute(model, path)
+    return run.models.substitute(model, path)
 
 
 def _round(model: Path, path: Path) -> None:
