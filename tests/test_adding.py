@@ -34,8 +34,7 @@ PAGES = {
         *(f"converters/runtimes/{name}.py" for name in ("image_runtimes", "opencv_dnn", "reference", "tvm")),
     },
     "adding-a-step.md": {
-        "ir_interp/pipelines/pipeline.py",
-        "ir_interp/pipelines/source_code.py",
+        "ir_interp/pipelines/steps.py",
         "converters/preprocess/step_nodes.py",
     },
 }
@@ -105,9 +104,9 @@ def test_types_of_all_additions(clone: Clone) -> None:
 
 _STEP = """
 import sys, numpy as np, onnxruntime, ir_interp
-from ir_interp.pipelines import pipeline, rules, source_code
+from ir_interp.pipelines import pipeline, rules, source_code, steps
 size = rules.Exactly(height=8, width=8)
-steps = pipeline.Resize(like="pillow:box", size=size), pipeline.Invert()
+steps = steps.Resize(like="pillow:box", size=size), steps.Invert()
 data = pipeline.Pipeline.of_json(pipeline.Pipeline(steps=steps, layout="nchw").json())
 ir_interp.preprocess(sys.argv[1], sys.argv[2], pipeline=data)
 x = np.arange(192, dtype=np.uint8).reshape(8, 8, 3)

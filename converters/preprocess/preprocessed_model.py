@@ -24,8 +24,9 @@ from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.kinds import is_beside
 from ir_interp.files.memory import check_bytes
 from ir_interp.pipelines import rules
-from ir_interp.pipelines.pipeline import Normalise, Pipeline, Rescale, Scale
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import AlphaRule
+from ir_interp.pipelines.steps import Normalise, Rescale, Scale
 
 from ..decompose.tensor import Tensor
 from ..onnx.onnx_files import (
