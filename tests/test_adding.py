@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 
-from tests.support.additions import add
+from tests.support.additions import add, files
 from tests.support.clones import Clone, copied
 from tests.support.graphs import save_model
 from tests.support.ir_text import layer, net
@@ -44,8 +46,8 @@ PAGES = {
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A copy of the project with the additions of all pages."""
     clone = copied(tmp_path_factory.mktemp("added"))
-    for page, files in PAGES.items():
-        assert add(page, clone.root) == files
+    for page, expected in PAGES.items():
+        assert add(page, clone.root) == expected
     return clone
 
 
@@ -100,6 +102,20 @@ def test_types_of_all_additions(clone: Clone) -> None:
     shutil.copytree(ROOT / "typings", clone.root / "typings", symlinks=True)
     shutil.copy(ROOT / "ir_interp_program.py", clone.root)
     clone.run("-m", "mypy", "ir_interp", "typings")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [page for page in PAGES if files(page)[1]])
+def test_mypy_names_the_other_places(page: str, tmp_path: Path) -> None:
+    clone = copied(tmp_path)
+    shutil.copytree(ROOT / "typings", clone.root / "typings", symlinks=True)
+    shutil.copy(ROOT / "ir_interp_program.py", clone.root)
+    chosen, reported = files(page)
+    assert add(page, clone.root, is_whole=False) == chosen
+    command = [sys.executable, "-m", "mypy", "ir_interp", "typings"]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=clone.root).stdout
+    places = {line.partition(":")[0] for line in printed.splitlines() if ": error:" in line}
+    assert {place.removeprefix("typings/ir_interp/") for place in places} == reported
 
 
 _STEP = """
