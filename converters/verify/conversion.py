@@ -42,9 +42,8 @@ from .input_shapes import Extent
 from .inputs import Inputs, extreme_patterns, images_fed
 from .ladder import over_inputs, until_conclusive
 from .model_outputs import ModelOutputs, SegmentError
-from .processes import Runner, models
+from .processes import MEMORY, NotRunError, OutOfMemoryError, Runner, models
 from .quantisations import within_noise
-from .requests import MEMORY, NotRunError, OutOfMemoryError
 from .segments import cause
 from .tolerances import check, compare, compare_all, coordinate_error
 from .trials import NoSourceError, Trials, trials_of

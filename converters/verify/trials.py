@@ -21,8 +21,7 @@ from ..reports import Progress
 from .graphs import PATTERNS
 from .input_shapes import NEEDED, Extent, Shapes, attempts, extents, shapes
 from .inputs import arrays, distributions, domains, extreme_patterns, read_files, settings
-from .processes import Models, Runner
-from .requests import NotLoadedError, NotRunError, Rehearsals, Trial, declared_bytes
+from .processes import Models, NotLoadedError, NotRunError, Rehearsals, Runner, Trial, declared_bytes
 from .run_request import Group, Named, Outcome, has_nan, has_values, is_empty
 
 

@@ -25,10 +25,10 @@ from ir_interp.shapes import Array
 
 from ...openvino.ir_save import save
 from ...reports import Compared, Progress
-from ...verify import requests, run_request, tolerances
+from ...verify import run_request, tolerances
 from ...verify.input_shapes import Extent
 from ...verify.inputs import Inputs
-from ...verify.processes import Runner, models
+from ...verify.processes import Runner, answer, models
 from ...verify.references import channels_last
 from ...verify.run_request import INPUTS, OUTPUTS, Named, Request
 from ...verify.tolerances import allowing_noise, compare, largest_difference
@@ -212,7 +212,7 @@ def _run(model: ov.Model, arrays: Sequence[Array]) -> list[Array]:
         save(model, path)
         run_request.save_arrays(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
         request = Request(model=path, folder=folder, in_openvino=True)
-        requests.answer(request, float(sum(array.nbytes for array in arrays)))
+        answer(request, float(sum(array.nbytes for array in arrays)))
         return [array for _, array in run_request.load_arrays(folder / OUTPUTS)]
 
 
