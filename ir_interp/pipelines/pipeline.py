@@ -16,13 +16,7 @@ from ir_interp import plain_text
 from ir_interp.errors import ReadError, ShapeError, SpecError, closest
 from ir_interp.executor.resize import as_array
 from ir_interp.options.shared_options import LAYOUTS
-from ir_interp.pipelines.rules import (
-    CHANNELS,
-    RULES,
-    AlphaRule,
-    SizeRule,
-    without_alpha,
-)
+from ir_interp.pipelines.rules import CHANNELS, RULES, AlphaRule, SizeRule, without_alpha
 from ir_interp.pipelines.steps import STEPS, ImageStep, Resize
 from ir_interp.shapes import Array
 
