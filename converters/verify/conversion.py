@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from ir_interp.files.memory import MemoryBoundError, is_of_memory, running
 from ir_interp.files.writing import scratch
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import Array, PartialShape, resolve_axes
 from ir_interp.specs import AtRunTime, Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.translate import Grade
 
@@ -200,7 +199,7 @@ def _compared(run: Runner, op: ResizeOp, model: Path, shape: tuple[int, ...]) ->
     )
 
 
-def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy: bool) -> float:
+def _difference(expected: NDArray[np.float32], actual: Array, *, is_copy: bool) -> float:
     """Return the largest difference, in float32; 0 if only ties differ."""
     if expected.shape != actual.shape:
         return np.inf
@@ -212,7 +211,7 @@ def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy:
     return 0.0 if is_copy and different <= tolerances.TIES * expected.size else float(np.max(maxima))  # NaN if one is
 
 
-def _given(run: Runner, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
+def _given(run: Runner, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[Array]:
     """Yield the inputs of a model of one resize: ``x``, and its target if that is an input."""
     yield x
     for tensor in run.models.graph.inputs[1:]:
@@ -399,7 +398,7 @@ def _single(trials: Trials, op: ResizeOp, result: Path) -> Verification:
     return Verification(outputs=(_checked(op, data, expected, actual),), note="compared with ir_interp's own executor")
 
 
-def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+def _executed(op: ResizeOp, data: Array, **inputs: Array) -> Array:
     """Return ``data`` resized by this program; ``inputs`` are sizes, scales and roi of run time."""
     try:
         return _run(op, data, **inputs)
@@ -422,11 +421,11 @@ def _as_run(run: Runner, source: Path, resizes: Sequence[ResizeTensors]) -> Iter
         yield resize.op if data is None else replace(_bound(resize.op, **inputs), shape=data.shape)
 
 
-def _run(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+def _run(op: ResizeOp, data: Array, **inputs: Array) -> Array:
     return _bound(op, **inputs).run(data)
 
 
-def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
+def _bound(op: ResizeOp, **inputs: Array) -> ResizeOp:
     """Return a resize with the target and window of run time."""
     spec = op.spec
     roi = inputs.pop("roi", None)
@@ -440,7 +439,7 @@ def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
     return replace(op, spec=spec)
 
 
-def _checked(op: ResizeOp, data: NDArray[Any], expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
+def _checked(op: ResizeOp, data: Array, expected: Array, actual: Array) -> Compared:
     """Return how the output of a resize of ``data`` compares. Raises VerificationError if it differs."""
     # Integers may be rounded in another order of axes; floats may cancel, which leaves the last bits of the data.
     least = tolerances.INTEGERS if _rounds(op) else coordinate_error(data)

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +149,7 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[leading:]
 
 
-def _rows(array: NDArray[Any]) -> Rows:
+def _rows(array: Array) -> Rows:
     return array.reshape(_without_ones(array.shape)[0], -1).astype(np.float64)
 
 
@@ -329,7 +328,7 @@ _IMAGES = 4  # the rank of a batch of images
 _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
 
 
-def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray[Any]]:
+def moved(values: Mapping[str, Array], graph: Graph) -> dict[str, Array]:
     """Return the floats of a model's tensors moved by the root of n last bits; other values unchanged.
 
     Each moves up or down by so much at random, and by as much more along the channels: up at the first, down at the
@@ -338,7 +337,7 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
     share, rng = noise(graph), np.random.default_rng(0)
     down, up = np.float32(1 - share), np.float32(1 + share)
 
-    def of(array: NDArray[Any]) -> NDArray[Any]:
+    def of(array: Array) -> Array:
         moves = np.where(rng.integers(0, 2, array.shape, np.int8), up, down)
         for axis in _summed_axes(array.ndim):
             moves *= (1 + share * _slope(array.shape[axis])).reshape([-1] + [1] * (array.ndim - 1 - axis))

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.files.kinds import FileKind
@@ -115,7 +114,7 @@ def _takes_pixels(tensor: ModelInput) -> bool:
     return tensor.dtype in ("uint8", "int8")
 
 
-def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: Images) -> NDArray[Any]:
+def fitted(array: Array, source: ModelInput, target: ModelInput, images: Images) -> Array:
     """Return an array of one input as another takes it: pixels become floats as ``images`` specifies."""
     order = _order(array.shape, target.lengths)
     if order is None:
@@ -126,7 +125,7 @@ def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: 
     return np.asarray(array.transpose(order).astype(target.dtype, copy=False), order="C")
 
 
-def for_model(arrays: Mapping[str, NDArray[Any]], graph: Graph, inputs: Sequence[ModelInput], images: Images) -> Named:
+def for_model(arrays: Mapping[str, Array], graph: Graph, inputs: Sequence[ModelInput], images: Images) -> Named:
     """Return arrays for the inputs of ``graph`` as those of another model take them: by name, in its order."""
     partners = paired(graph.inputs, inputs)
     fit = {

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ir_interp.errors import VerificationError
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
@@ -368,7 +366,7 @@ def first_layer(run: Runner, first: Path, second: Path, tolerance: float | None 
 
 def _first(
     run: Runner, names: Sequence[str], first: Path, second: Path, tolerance: float | None
-) -> tuple[Compared, NDArray[Any]] | None:
+) -> tuple[Compared, Array] | None:
     """Return how the first differing tensor compares, with the first model's values of it; None if none differs.
 
     It narrows an interval: each run compares tensors at equal distances, and the next run those between the first
@@ -394,7 +392,7 @@ def _first(
     return difference
 
 
-def _matters(run: Runner, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
+def _matters(run: Runner, second: Path, outputs: Named, name: str, values: Array) -> bool:
     try:
         corrected = run(second, replacements={name: values})[0]
     except VerificationError:  # of another shape: later nodes cannot take it

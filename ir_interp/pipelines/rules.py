@@ -13,10 +13,9 @@ from enum import Enum
 from typing import Any, Protocol, assert_never, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.shapes import Exact
+from ir_interp.shapes import Array, Exact
 
 
 class Backend(Enum):
@@ -53,18 +52,18 @@ class AlphaRule(Enum):
         return f"images with alpha: {self.value}{older}"
 
 
-def without_alpha(x: NDArray[Any], rule: AlphaRule, name: str) -> NDArray[Any]:
+def without_alpha(x: Array, rule: AlphaRule, name: str) -> Array:
     """Return an image, uint8 [height, width, 4], with 3 channels. Raises ShapeError if the pipeline refuses alpha."""
     if rule is AlphaRule.REFUSED:
         raise ShapeError(f"{name or 'the pipeline'} takes no images with alpha; expected uint8 [height, width, 3]")
     return blended(x[..., :3], x[..., 3:]) if rule is AlphaRule.OVER_WHITE else x[..., :3]
 
 
-def blended(colours: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
+def blended(colours: Array, alpha: Array) -> Array:
     """Return colours over white, as ``alpha_composite`` of Pillow rounds them: weights of 7 bits more than alpha."""
     colours, alpha = colours.astype(np.int32), alpha.astype(np.int32)
     whole = over_white(colours, alpha)
-    pixels: NDArray[Any] = ((whole // 2 + whole * 128) // 2**15).astype(np.uint8)
+    pixels: Array = ((whole // 2 + whole * 128) // 2**15).astype(np.uint8)
     return pixels
 
 
