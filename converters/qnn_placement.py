@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, IrInterpError, VerificationError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import Nearest
 
 from .onnx.low_precision import has_quantised_operators
@@ -61,7 +60,7 @@ class Placement:
 
     by: str
     left: tuple[Left, ...] = ()
-    outputs: Mapping[str, NDArray[Any]] | None = None
+    outputs: Mapping[str, Array] | None = None
     problem: str = ""
 
     @property
@@ -76,7 +75,7 @@ def is_installed() -> bool:
     return runtimes()[NAME].is_installed
 
 
-def placed(path: Path, inputs: Mapping[str, NDArray[Any]] | None = None) -> Placement:
+def placed(path: Path, inputs: Mapping[str, Array] | None = None) -> Placement:
     """Return where the nodes of an ONNX model run, and its outputs for inputs by name. Raises IrInterpError."""
     runner = runtimes()[NAME].runner
     assert runner is not None
@@ -223,7 +222,7 @@ def _runs_alone(node: ResizeNode, write: WriteForQnn, name: str) -> bool:
     return True
 
 
-def _apart(op: ResizeOp, wanted: NDArray[Any], output: NDArray[Any]) -> str:
+def _apart(op: ResizeOp, wanted: Array, output: Array) -> str:
     """Return how an output differs from the meaning; empty if it does not."""
     if wanted.shape != output.shape:
         return f"shape {list(output.shape)}, not {list(wanted.shape)}"

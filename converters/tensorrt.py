@@ -19,13 +19,12 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.plain_text import quote_python
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp, read
-from ir_interp.shapes import PartialShape, static_shape
+from ir_interp.shapes import Array, PartialShape, static_shape
 from ir_interp.translation.dialect import Attributes, Context
 from ir_interp.translation.translate import Grade, Translation, write
 
@@ -43,7 +42,7 @@ _TYPE = "float32"  # of the summands; no page specifies how other types are roun
 class _Array:
     """A constant, which becomes a layer where it is used: by then its rank is known."""
 
-    value: NDArray[Any]
+    value: Array
 
 
 @dataclass(slots=True)

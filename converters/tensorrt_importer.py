@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.shapes import Array
 
 from . import tensorrt
 from .runtimes import tensorrt_rtx
@@ -231,7 +231,7 @@ def _built(layer: LayerSettings) -> Answer:
     return tensorrt_here.answer(network)
 
 
-def as_imported(path: str, x: NDArray[Any]) -> NDArray[Any]:
+def as_imported(path: str, x: Array) -> Array:
     """Import a model of one resize, and return the output of its layers, computed by this program's executor.
 
     Raises IrInterpError if TensorRT refuses the model.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.pipelines.huggingface_classes import BICUBIC, PROCESSORS, Family
-from ir_interp.pipelines.pipeline import STEPS
 from ir_interp.pipelines.rules import RULES
+from ir_interp.pipelines.steps import STEPS
 
 PATH = Path(__file__).parent / "pipelines.md"
 _FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 
-from tests.support.additions import add
+from tests.support.additions import add, files
 from tests.support.clones import Clone, copied
 from tests.support.graphs import save_model
 from tests.support.ir_text import layer, net
@@ -34,8 +36,7 @@ PAGES = {
         *(f"converters/runtimes/{name}.py" for name in ("image_runtimes", "opencv_dnn", "reference", "tvm")),
     },
     "adding-a-step.md": {
-        "ir_interp/pipelines/pipeline.py",
-        "ir_interp/pipelines/source_code.py",
+        "ir_interp/pipelines/steps.py",
         "converters/preprocess/step_nodes.py",
     },
 }
@@ -45,8 +46,8 @@ PAGES = {
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A copy of the project with the additions of all pages."""
     clone = copied(tmp_path_factory.mktemp("added"))
-    for page, files in PAGES.items():
-        assert add(page, clone.root) == files
+    for page, expected in PAGES.items():
+        assert add(page, clone.root) == expected
     return clone
 
 
@@ -103,11 +104,25 @@ def test_types_of_all_additions(clone: Clone) -> None:
     clone.run("-m", "mypy", "ir_interp", "typings")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("page", [page for page in PAGES if files(page)[1]])
+def test_mypy_names_the_other_places(page: str, tmp_path: Path) -> None:
+    clone = copied(tmp_path)
+    shutil.copytree(ROOT / "typings", clone.root / "typings", symlinks=True)
+    shutil.copy(ROOT / "ir_interp_program.py", clone.root)
+    chosen, reported = files(page)
+    assert add(page, clone.root, is_whole=False) == chosen
+    command = [sys.executable, "-m", "mypy", "ir_interp", "typings"]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=clone.root).stdout
+    places = {line.partition(":")[0] for line in printed.splitlines() if ": error:" in line}
+    assert {place.removeprefix("typings/ir_interp/") for place in places} == reported
+
+
 _STEP = """
 import sys, numpy as np, onnxruntime, ir_interp
-from ir_interp.pipelines import pipeline, rules, source_code
+from ir_interp.pipelines import pipeline, rules, source_code, steps
 size = rules.Exactly(height=8, width=8)
-steps = pipeline.Resize(like="pillow:box", size=size), pipeline.Invert()
+steps = steps.Resize(like="pillow:box", size=size), steps.Invert()
 data = pipeline.Pipeline.of_json(pipeline.Pipeline(steps=steps, layout="nchw").json())
 ir_interp.preprocess(sys.argv[1], sys.argv[2], pipeline=data)
 x = np.arange(192, dtype=np.uint8).reshape(8, 8, 3)

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from ir_interp.diagnostic_codes import CONSTANT_SIZES, EXCEPTION, RULES, UNREAD, Rule, Severity
 from ir_interp.errors import IrInterpError, ReadError, SpecError, closest
@@ -29,7 +27,7 @@ from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.plan.taps import plan
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import Array, PartialShape, resolve_axes
 from ir_interp.specs import Nearest, ResizeSpec
 from ir_interp.translation.meaning import arithmetics_agree, differences, listed_axes
 
@@ -268,8 +266,8 @@ def _measured(spec: ResizeSpec, prediction: Outcome, shape: PartialShape, intege
 
 
 def verdict(
-    expected: NDArray[Any],
-    actual: NDArray[Any],
+    expected: Array,
+    actual: Array,
     *,
     is_copy: bool,
     reason: str = "",

@@ -14,11 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
 from ir_interp.executor.resize import resize as resized
@@ -28,7 +26,7 @@ from ir_interp.files.writing import exists, real, scratch
 from ir_interp.ir.ir_files import is_foreign
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import Nearest
 
 from .. import qnn_placement, tensorrt_importer, workers
@@ -233,11 +231,11 @@ def _is_small(op: ResizeOp) -> bool:
     return True
 
 
-def _values(op: ResizeOp) -> NDArray[Any]:
+def _values(op: ResizeOp) -> Array:
     return _random(tuple(size or 1 for size in op.shape or ()), op.dtype)
 
 
-def _random(shape: tuple[int, ...], element: str | None) -> NDArray[Any]:
+def _random(shape: tuple[int, ...], element: str | None) -> Array:
     """Return random values; integers have the range of pixels."""
     rng, dtype = np.random.default_rng(0), np.dtype(element or "float32")
     if dtype.kind == "f":

@@ -18,8 +18,9 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.files.memory import check_bytes
 from ir_interp.libraries import is_call
-from ir_interp.pipelines.pipeline import ImageStep, Normalise, Pipeline, Rescale, Scale
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import CHANNELS
+from ir_interp.pipelines.steps import ImageStep, Normalise, Rescale, Scale
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp, shape_text
 from ir_interp.shapes import Array, PartialShape

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ir_interp.shapes import Array
 
 from ..reports import Progress, silent
 from ..runtimes.execution import reason
@@ -47,7 +47,7 @@ class Ran:
     ``lacks`` is an error about this machine instead, which shows nothing of the runtime.
     """
 
-    output: NDArray[Any] | None = None
+    output: Array | None = None
     refusal: str = ""
     crash: str = ""
     lacks: str = ""

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
 from ir_interp.executor.ordered_sums import sampled
@@ -39,7 +38,7 @@ from ir_interp.plan.library_passes import OF_OPENCV, Pass, passes
 from ir_interp.plan.library_weights import Sampled
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes, with_ones
+from ir_interp.shapes import Array, PartialShape, resolve_axes, with_ones
 from ir_interp.specs import (
     Antialias,
     Area,
@@ -402,7 +401,7 @@ def _stored(ops: Ops, x: Value, dtype: str, rounding: IntegerRounding) -> Value:
     return x if dtype == "float32" else ops.convert(x, dtype)
 
 
-def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
+def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: Array) -> Value:
     """Fill the pixels that a crop takes from outside the image."""
     for axis in axes:
         if axis.beyond is not None and (isinstance(axis.beyond, Tensor) or axis.beyond.any()):

@@ -34,7 +34,7 @@ class Unsaved:
     """A model without its constants, and those by name."""
 
     model: onnx.ModelProto
-    constants: Mapping[str, NDArray[Any]]
+    constants: Mapping[str, Array]
 
     def tensors(self) -> Iterator[onnx.TensorProto]:
         """Yield the constants; each takes memory only while it is in use."""
@@ -82,9 +82,7 @@ def _save_whole(unsaved: Unsaved, output: Path) -> None:
     _write_whole(unsaved.model, constants, output)
 
 
-def _write_whole(
-    model: onnx.ModelProto, constants: Sequence[tuple[onnx.TensorProto, NDArray[Any]]], output: Path
-) -> None:
+def _write_whole(model: onnx.ModelProto, constants: Sequence[tuple[onnx.TensorProto, Array]], output: Path) -> None:
     """Write the model's message around those of its constants, byte for byte as protobuf would."""
     rest, graph = onnx.ModelProto(), model.graph.SerializeToString(deterministic=True)
     rest.CopyFrom(model)
@@ -108,7 +106,7 @@ def _head(tensor: onnx.TensorProto, size: int) -> bytes:
     return field_start(onnx.GraphProto, "initializer", len(described) + size) + described
 
 
-def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
+def _described(name: str, value: Array) -> onnx.TensorProto:
     kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
     return onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
 
@@ -134,7 +132,7 @@ def _save_apart(unsaved: Unsaved, output: Path) -> None:
     output.write_bytes(unsaved.model.SerializeToString(deterministic=True))
 
 
-def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:
+def _bytes(value: Array) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a constant in blocks; numbers of few bits are packed, the first in the lowest bits."""
     bits = _BITS.get(value.dtype.name)
     if bits is None:
@@ -150,7 +148,7 @@ def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:
         yield packed.data
 
 
-def _size(value: NDArray[Any]) -> int:
+def _size(value: Array) -> int:
     return -(-value.size * _BITS[value.dtype.name] // 8) if value.dtype.name in _BITS else value.nbytes
 
 
@@ -312,12 +310,12 @@ def read_by(nodes: Iterable[onnx.NodeProto]) -> set[str]:
     return {name for node in with_inner(nodes) for name in node.input}
 
 
-def _is_weight(value: NDArray[Any]) -> bool:
+def _is_weight(value: Array) -> bool:
     """Return whether half precision can store a constant, if less exactly, and saves space."""
     return value.dtype == np.float32 and value.size >= MIN_ELEMENTS and float(np.abs(value).max()) <= _LARGEST
 
 
-def _half(value: NDArray[Any]) -> NDArray[Any]:
+def _half(value: Array) -> Array:
     return np.asarray(value, np.float16)
 
 

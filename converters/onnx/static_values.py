@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import onnx
 import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
-from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -221,7 +219,7 @@ def _is_short(ends: list[Array]) -> bool:
     return bool(abs(limit - start) <= abs(step) * _MAX_ELEMENTS)
 
 
-def values_of(tensor: onnx.TensorProto, folder: str = "") -> NDArray[Any]:
+def values_of(tensor: onnx.TensorProto, folder: str = "") -> Array:
     """Return the values of a tensor; ``folder`` holds its external data. Raises ReadError if they are missing."""
     try:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:  # loading writes the data into the tensor itself

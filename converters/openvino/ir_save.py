@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 from lxml import etree
-from numpy.typing import NDArray
 from openvino._offline_transformations import apply_moc_transformations
 from openvino.frontend import FrontEndManager
 
@@ -30,6 +28,7 @@ from ir_interp.files.writing import scratch
 from ir_interp.ir.interpolates import load
 from ir_interp.ir.ir_files import nets
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Crop, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import Grade
@@ -305,7 +304,7 @@ def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool
     return True
 
 
-def _constant_inputs(op: ResizeOp) -> Sequence[NDArray[Any]]:
+def _constant_inputs(op: ResizeOp) -> Sequence[Array]:
     """Return the inputs after the data; Interpolate-4 has both sizes and scales, one of which is ignored."""
     target = op.spec.target
     assert isinstance(target, Sizes | Scales)
@@ -313,7 +312,7 @@ def _constant_inputs(op: ResizeOp) -> Sequence[NDArray[Any]]:
     scales = np.array(target.values if isinstance(target, Scales) else [1] * len(target), np.float32)
     if op.version == 1:
         return [sizes]
-    inputs: list[NDArray[Any]] = [sizes, scales] if op.version == 4 else [scales if op.spec.gives_scales else sizes]
+    inputs: list[Array] = [sizes, scales] if op.version == 4 else [scales if op.spec.gives_scales else sizes]
     return inputs if op.spec.axes is None else [*inputs, np.array(op.spec.axes, np.int64)]
 
 
@@ -325,7 +324,7 @@ def _layer(layers: etree._Element, name: str, kind: str, version: str, attribute
     return layer
 
 
-def _constant(layers: etree._Element, name: str, value: NDArray[Any], offset: int) -> int:
+def _constant(layers: etree._Element, name: str, value: Array, offset: int) -> int:
     element, precision = _ELEMENT[value.dtype.name]
     data = {"element_type": element, "shape": str(value.size), "offset": str(offset), "size": str(value.nbytes)}
     port = _port(_layer(layers, name, "Const", "opset1", data), "output", 0, precision)

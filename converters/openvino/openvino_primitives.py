@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
-from numpy.typing import NDArray
 from openvino.opset15 import bitwise_right_shift
 from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import SpecError, UnsupportedLayerError
 from ir_interp.plan.float_arithmetic import Factor, Rounding, SizeScale, computed, first_wrong_size, formula_steps
+from ir_interp.shapes import Array
 
 from ..decompose.tensor import Functions, Tensor
 from ..runtimes.execution import LARGEST_GATHER
@@ -383,28 +383,28 @@ def size_formulas(model: ov.Model) -> Iterator[SizeFormula]:
         last = _source(node) if rounding else node
         if rounding is None or _element(last) not in _FLOATS or not _follows_from_sizes(last):
             continue
-        steps = list[tuple[str, NDArray[Any]]]()
+        steps = list[tuple[str, Array]]()
         while last.get_type_name() in _STEPS and (step := _with_constant(last)):
             place, numbers = step
             steps.insert(0, (last.get_type_name().lower(), numbers.ravel()))
             last = _source(last, 1 - place)
         if steps and (_converts_integers(last) or _rounding(last)):
-            names, numbers = zip(*steps, strict=True)
-            counts = {each.size for each in numbers} - {1}
+            names, constants = zip(*steps, strict=True)
+            counts = {each.size for each in constants} - {1}
             # Where elements were left out between two steps, nothing tells which of their numbers meet.
-            columns = zip(*np.broadcast_arrays(*numbers), strict=True) if len(counts) < 2 else product(*numbers)
+            columns = zip(*np.broadcast_arrays(*constants), strict=True) if len(counts) < 2 else product(*constants)
             every = (tuple(zip(names, map(float, column), strict=True)) for column in columns)
             yield SizeFormula(node=_source(node), every=tuple(dict.fromkeys(every)), rounding=rounding)
 
 
-def _with_constant(node: ov.Node) -> tuple[int, NDArray[Any]] | None:
+def _with_constant(node: ov.Node) -> tuple[int, Array] | None:
     """Return the place and the value of the constant operand of a step; None if it has none in such a place."""
     places = (1,) if node.get_type_name() in ("Divide", "Subtract") else (1, 0)
     constants = ((place, constant_of(node.input_value(place))) for place in places)
     return next(((place, numbers) for place, numbers in constants if numbers is not None), None)
 
 
-def constant_of(value: ov.Output) -> NDArray[Any] | None:
+def constant_of(value: ov.Output) -> Array | None:
     """Return the value of an expression of constants; None if it depends on an input."""
     node = value.get_node()
     if node.get_type_name() == "Constant":
@@ -416,7 +416,7 @@ def constant_of(value: ov.Output) -> NDArray[Any] | None:
     return folded(model)
 
 
-def folded(model: ov.Model) -> NDArray[Any] | None:
+def folded(model: ov.Model) -> Array | None:
     """Return the value of a model's only result, folding its nodes; None if it depends on an input."""
     manager = Manager()
     manager.register_pass(ConstantFolding())

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError, VerificationError
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
@@ -73,7 +72,7 @@ def sampled_images(image: NewInput) -> Iterator[tuple[Path, ...]]:
         yield tuple(files)
 
 
-def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:
+def _accepted(image: NewInput) -> Iterator[Array]:
     """Yield images that the pipeline takes. Raises its ShapeError if there are none."""
     problems: list[ShapeError] = []
     images = list(_images(image.form.request))
@@ -88,7 +87,7 @@ def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:
         raise problems[0]
 
 
-def _images(request: Preprocess) -> Iterator[NDArray[Any]]:
+def _images(request: Preprocess) -> Iterator[Array]:
     rng = np.random.default_rng(0)
     batch = () if request.batch is None else (request.batch or _SEVERAL,)
     for size in [request.image_size] if request.image_size else _SIZES:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from ir_interp.translation.dialect import Context
 
 from ..onnx.operators import NodeTensor, node
 
-Terms = Sequence[tuple[NodeTensor, NDArray[Any]]]
+Terms = Sequence[tuple[NodeTensor, Array]]
 """The factors."""
 
 _BRIGHTEST = 255
@@ -323,7 +323,7 @@ _GROUP = 8
 """Outputs that share a window. 8 and 16 are equally fast for 12 megapixels to 224, but 16 hold 1.8 times the memory."""
 _FEW = 2
 """Pixels of an output that are taken one by one: a product with a table would multiply mostly zeros."""
-Tables = Sequence[NDArray[Any]]
+Tables = Sequence[Array]
 Bounds: TypeAlias = tuple[NodeTensor, NodeTensor]
 Finish: TypeAlias = Callable[[NodeTensor, Sequence[NodeTensor]], NodeTensor]
 """A function of the sums of a window, and of its pixels: in the type of the image and in that of the weights."""
@@ -386,7 +386,7 @@ class Picture:
         """The image, channels last."""
         return self.tensor if self.in_rows else self.tensor.transposed(1, 2, 0)
 
-    def laid(self, table: NDArray[Any], axis: int) -> NDArray[Any]:
+    def laid(self, table: Array, axis: int) -> Array:
         """Return a table of weights [out, in] as ``summed`` takes it."""
         if self.in_rows:
             return table
@@ -445,7 +445,7 @@ class Picture:
         turned = self._turned(None, axis)
         place = 0 if self.in_rows else axis + 1
 
-        def sum_of(weights: NDArray[Any]) -> NodeTensor:
+        def sum_of(weights: Array) -> NodeTensor:
             order = np.argsort(weights == 0, axis=1, kind="stable")[:, :_FEW]  # pixels with a weight first
             terms = []
             for index in order.T:

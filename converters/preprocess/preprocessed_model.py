@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 import onnx
 from lxml import etree
-from numpy.typing import NDArray
 from onnx import helper
 
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.kinds import is_beside
 from ir_interp.files.memory import check_bytes
 from ir_interp.pipelines import rules
-from ir_interp.pipelines.pipeline import Normalise, Pipeline, Rescale, Scale
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import AlphaRule
+from ir_interp.pipelines.steps import Normalise, Rescale, Scale
+from ir_interp.shapes import Array
 
 from ..decompose.tensor import Tensor
 from ..onnx.onnx_files import (
@@ -119,7 +120,6 @@ def _mark(layer: etree._Element) -> None:
         etree.SubElement(notes, "attribute", name=_MARK, version="0")
 
 
-Array = NDArray[Any]
 LAYER = "preprocess"
 """The prefix of the names of all new nodes."""
 _OLDEST = 11

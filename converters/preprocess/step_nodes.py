@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.pipelines.pipeline import (
+from ir_interp.pipelines.rules import NUMPY, ByRatio, SizeRounding, SizeRule
+from ir_interp.pipelines.steps import (
     CentreCrop,
     ImageStep,
     Interpolate,
@@ -27,7 +27,6 @@ from ir_interp.pipelines.pipeline import (
     Scale,
     check_single,
 )
-from ir_interp.pipelines.rules import NUMPY, ByRatio, SizeRounding, SizeRule
 
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.operators import NodeTensor, node
@@ -99,14 +98,28 @@ def written(steps: Sequence[ImageStep], image: ImageTensor) -> ImageTensor:
     return image
 
 
-@singledispatch
-def after(step: object, image: ImageTensor) -> ImageTensor:
+def after(step: ImageStep, image: ImageTensor) -> ImageTensor:
     """Return the image after one step."""
-    raise TypeError(f"no step: {step!r}, {image!r}")
+    match step:
+        case Resize():
+            return _resized(step, image)
+        case CentreCrop():
+            return _cropped(step, image)
+        case PadTo():
+            return _padded_to(step, image)
+        case ReverseChannels():
+            return replace(image, tensor=image.tensor.take([2, 1, 0], image.channel_axis))
+        case Interpolate():
+            y = interpolated(step, image.tensor, image.size, is_batch=image.is_batch, for_openvino=not image.wide)
+            size, is_integral = (step.height, step.width), image.is_integral and not step.is_float
+            return replace(image, tensor=y, size=size, least=min(size), is_integral=is_integral)
+        case Rescale() | Normalise() | Scale():
+            return _scaled([step], image)
+        case _:
+            assert_never(step)
 
 
-@after.register
-def _(step: Resize, image: ImageTensor) -> ImageTensor:
+def _resized(step: Resize, image: ImageTensor) -> ImageTensor:
     if not image.is_integral:
         raise InexactError(
             step.like,
@@ -132,10 +145,9 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
     return replace(image, tensor=y, size=sizes, least=step.size.least)
 
 
-@after.register
-def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
+def _cropped(step: CentreCrop, image: ImageTensor) -> ImageTensor:
     if image.size is not None:
-        return _cropped(step, image, image.size)
+        return _cropped_known(step, image, image.size)
     crop = _crop_size(step.size, image)  # of the image before it is enlarged
     x = image.tensor
     if step.size.fixed is None or max(step.size.fixed) > image.least:
@@ -149,7 +161,7 @@ def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
     return replace(image, tensor=node("Slice", x, *bounds, x.of([0, 1], "int64")), size=step.size.fixed)
 
 
-def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> ImageTensor:
+def _cropped_known(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> ImageTensor:
     """Return the crop of an image of known size."""
     x, crop = image.tensor, _size_of(step.size, size)
     missing = [max(length, 0) for length in _differences(crop, size)]
@@ -162,14 +174,6 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
         last = [start + length for start, length in zip(begin, crop, strict=True)]
         x = node("Slice", x, x.of(begin, "int64"), x.of(last, "int64"), x.of([0, 1], "int64"))
     return replace(image, tensor=x, size=crop)
-
-
-@after.register
-def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
-    y = interpolated(step, image.tensor, image.size, is_batch=image.is_batch, for_openvino=not image.wide)
-    size = step.height, step.width
-    is_integral = image.is_integral and not step.is_float
-    return replace(image, tensor=y, size=size, least=min(size), is_integral=is_integral)
 
 
 def _differences(of: Sequence[object], less: Sequence[Any]) -> list[Any]:
@@ -188,8 +192,7 @@ def _halved(count: NodeTensor, rounding: SizeRounding, image: ImageTensor) -> No
     return half.cast("int64")
 
 
-@after.register
-def _(step: PadTo, image: ImageTensor) -> ImageTensor:
+def _padded_to(step: PadTo, image: ImageTensor) -> ImageTensor:
     x, is_centred = image.tensor, step.place is Place.CENTRE
     if image.size is not None:
         sizes = _size_of(step.size, image.size)
@@ -219,12 +222,6 @@ def _padded(
     axis = image.channel_axis
     planes = [node("Pad", x.take([channel], axis), pads, x.of(value)) for channel, value in enumerate(colour)]
     return node("Concat", *planes, axis=axis)
-
-
-@after.register
-def _(step: ReverseChannels, image: ImageTensor) -> ImageTensor:
-    del step
-    return replace(image, tensor=image.tensor.take([2, 1, 0], image.channel_axis))
 
 
 def _size_of(rule: SizeRule, size: tuple[int, int]) -> tuple[int, int]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -30,7 +29,7 @@ from ir_interp.plain_text import quote_markdown
 from ir_interp.plan.taps import Taps, axis_taps, plan
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes, static_shape
+from ir_interp.shapes import Array, PartialShape, resolve_axes, static_shape
 from ir_interp.specs import Sizes
 from ir_interp.version import VERSION
 
@@ -248,7 +247,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
     return reproduced
 
 
-def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDArray[Any], probe.Ran]:
+def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[Array, Array, probe.Ran]:
     """Return an input of small integers that shows the difference, the expected output, and the runtime's."""
     for seed in range(_ATTEMPTS):
         dtype = np.dtype(op.dtype or "float32")
@@ -266,18 +265,18 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
     raise IrInterpError(f"{op.name}: no input of small integers shows a difference in {runtime}")
 
 
-def _differences(expected: NDArray[Any], actual: NDArray[Any]) -> NDArray[np.float64]:
+def _differences(expected: Array, actual: Array) -> NDArray[np.float64]:
     """Return the absolute difference of every pixel, infinite where only one is NaN."""
     return np.nan_to_num(absolute_differences(expected, actual), nan=np.inf)
 
 
-def _apart(expected: NDArray[Any], actual: NDArray[Any]) -> float:
+def _apart(expected: Array, actual: Array) -> float:
     """Return the largest difference, 0 if float32 may be its reason."""
     largest = float(_differences(expected, actual).max(initial=0.0))
     return largest if largest > tolerances.SINGLE_RESIZE else 0.0
 
 
-def _verdict(before: Verdict, ran: probe.Ran, expected: NDArray[Any]) -> Verdict:
+def _verdict(before: Verdict, ran: probe.Ran, expected: Array) -> Verdict:
     """Return the observed verdict, with the known reason."""
     if ran.output is None:
         kind = Kind.CRASHES if ran.crash else Kind.REFUSED
@@ -301,7 +300,7 @@ def _installation(runner: Runner) -> str:
 # The README
 
 
-def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDArray[Any], ran: probe.Ran) -> str:
+def story(reproduced: Reproduced, headline: str, x: Array, expected: Array, ran: probe.Ran) -> str:
     """Return the README of a folder, in Markdown."""
     op, needed = reproduced.op, ", ".join(RUNNERS[reproduced.runtime].releases())
     source = _OF_DIALECT[op.dialect].format(name=operator(op.version), version=op.version)
@@ -336,7 +335,7 @@ def _seen(ran: probe.Ran) -> str:
     return f"output {list(ran.output.shape)}."
 
 
-def _pixel(op: ResizeOp, expected: NDArray[Any], ran: probe.Ran) -> Iterator[str]:
+def _pixel(op: ResizeOp, expected: Array, ran: probe.Ran) -> Iterator[str]:
     """Describe the output that is furthest off: its value, the expected one, and its source pixels."""
     if ran.output is None or ran.output.shape != expected.shape:
         return

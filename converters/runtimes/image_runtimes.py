@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import (
     Arithmetic,
     Aspect,
@@ -32,7 +32,7 @@ from .outcome import Outcome, Reading, changing_axes, computes, differs, geometr
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
 """Returns the source coordinates of outputs of an axis, with an offset before and after scaling."""
-Rounded = Callable[[Floats, Rounding], NDArray[Any]]
+Rounded = Callable[[Floats, Rounding], Array]
 
 _RANK = 4  # [batch, channels, height, width]
 HEIGHT_AND_WIDTH = frozenset({2, 3})
@@ -250,13 +250,13 @@ def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
     return (output + before) / np.float32(float(axis.scale)) - after
 
 
-def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
+def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Array:
     """Return i / (out / in) by the reciprocal of that quotient in float64, as OpenCV's own resize does."""
     # Two roundings of float64: the reciprocal of a quotient is not the other quotient.
     return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 
-def to_pixels(at: NDArray[np.floating[Any]], rounding: Rounding) -> NDArray[Any]:
+def to_pixels(at: NDArray[np.floating[Any]], rounding: Rounding) -> Array:
     """Return the pixels that a rounding takes."""
     match rounding:
         case Rounding.FLOOR:

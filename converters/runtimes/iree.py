@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
 from .image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
@@ -121,7 +120,7 @@ def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
     return around.refused_in({"Scan"})
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import iree.runtime
     import onnx
     from iree.compiler.extras import onnx_importer

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,7 @@ from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.library_weights import is_of_xnnpack
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import Coordinates, Linear, Nearest
 
 from .image_runtimes import Floats, read_outcome
@@ -70,7 +68,7 @@ def _by_fixed_steps(output: Floats, axis: AxisPlan, before: np.float32, after: n
     return (output.astype(np.int64) * _fixed_step(axis) // _FIXED).astype(np.float32)
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     from ai_edge_litert.interpreter import Interpreter
 
     net = Interpreter(model_path=model, num_threads=1)

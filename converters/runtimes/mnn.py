@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Sizes
 
 from .image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
@@ -139,7 +138,7 @@ def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
     return (NO_SYMMETRIC, NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST)
 
 
-def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
+def _pixels(at: NDArray[np.float32], rounding: Rounding) -> Array:
     """Return pixels; it rounds half down by adding a little less than a half."""
     down = rounding is Rounding.ROUND_PREFER_FLOOR
     return np.floor(at + np.float32(_LESS_THAN_HALF)) if down else to_pixels(at, rounding)
@@ -167,7 +166,7 @@ def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
     return around.refused_in({"Scan"})
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import _tools  # MNN's converter without its command line, which requires a package that reports its use
     import MNN.expr
     import MNN.nn

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Coordinates, Crop, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from .image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
@@ -115,7 +115,7 @@ _OWN_NEAREST = Reading("its nearest is asymmetric and rounds down", _nearest)
 _OWN_PLACES = Reading("it computes every mode but align_corners as half_pixel", _places)
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import subprocess
     from importlib.util import find_spec
     from pathlib import Path

@@ -10,17 +10,15 @@ import math
 from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.plan import integer_sums
 from ir_interp.plan.formulas import positions, radius
 from ir_interp.plan.integer_sums import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes, static_shape
+from ir_interp.shapes import Array, PartialShape, resolve_axes, static_shape
 from ir_interp.specs import (
     Antialias,
     Aspect,
@@ -506,7 +504,7 @@ def _of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     return outcome(op, may_change)
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

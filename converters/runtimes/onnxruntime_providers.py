@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from ir_interp.plan.formulas import AxisPlan, positions
 from ir_interp.plan.integer_sums import SPATIAL_AXES
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import static_shape
+from ir_interp.shapes import Array, static_shape
 from ir_interp.specs import Arithmetic, Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Step
 from ir_interp.translation.meaning import are_whole
 
@@ -374,7 +373,7 @@ def _divided_by_parts(quotient: _Quotient, output: Floats, size: int, length: in
     return whole.astype(np.float32) + quotient(rest.astype(np.float32), np.float32(length))
 
 
-def _rounded_in_shader(at: NDArray[Any], rounding: Rounding) -> NDArray[Any]:
+def _rounded_in_shader(at: Array, rounding: Rounding) -> Array:
     """Return the pixels of a nearest resize: what lies within 1e-6 of a half is one."""
     is_tie = np.abs((at - np.floor(at)) - np.float32(0.5)) <= _TIE
     return np.where(is_tie, to_pixels(np.floor(at) + np.float32(0.5), rounding), to_pixels(at, rounding))
@@ -393,7 +392,7 @@ _TIE = np.float32(1e-6)
 _NO_FLOAT16 = "requires f16 but the device does not support it"
 
 
-def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run_qnn(model: str, x: Array) -> Array:
     import onnxruntime
     import onnxruntime_qnn
 
@@ -407,7 +406,7 @@ def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
 
 
-def _run_webgpu(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run_webgpu(model: str, x: Array) -> Array:
     import json
     import os
     import subprocess

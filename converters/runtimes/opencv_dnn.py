@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
 
 from .image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
@@ -123,7 +123,7 @@ def _stretched(op: ResizeOp) -> ResizeSpec:
     return replace(op.spec, coordinates=Coordinates.ASYMMETRIC) if crops else op.spec
 
 
-def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+def _pixels(at: Floats, rounding: Rounding) -> Array:
     """Return pixels: what lies near a half is one, even where float32 holds nothing as near."""
     return to_pixels(at.astype(np.float64) + _nudge(rounding), rounding)
 
@@ -149,7 +149,7 @@ def _is_a_row(op: ResizeOp) -> bool:
     return at.in_sizes[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import cv2
 
     net = cv2.dnn.readNetFromONNX(model)

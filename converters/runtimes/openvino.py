@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
 from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Aspect, Nearest
 from ir_interp.translation.dialect import Context
 
@@ -164,7 +164,7 @@ _RELEASES = {
 }
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import openvino
 
     # By default, it computes in bfloat16 where the processor can.

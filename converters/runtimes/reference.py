@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import (
     Arithmetic,
     Aspect,
@@ -105,17 +106,17 @@ def _starts_early(axis: AxisPlan, kernel: Kernel) -> bool:
     return bool((_are_early(places, _margin(kernel, float(axis.scale))) & is_exposed).any())
 
 
-def _are_early(places: NDArray[Any], margin: int) -> NDArray[np.bool_]:
+def _are_early(places: Array, margin: int) -> NDArray[np.bool_]:
     """Return which positions lie above an integer only without the margin, which rounds their sum."""
     below = np.floor(places)
     return np.asarray((places > below) & (places + margin == below + margin))
 
 
-def _place(outputs: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
+def _place(outputs: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Array:
     return _places(axis)
 
 
-def _pixels(at: NDArray[Any], rounding: Rounding) -> NDArray[Any]:
+def _pixels(at: Array, rounding: Rounding) -> Array:
     """Return the pixels of a nearest resize."""
     below = np.floor(at)
     return np.asarray(below + _nearest(at - below, rounding) - _are_early(at, 1))
@@ -188,7 +189,7 @@ def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     return differs("it puts a single output at -1/2") if single and filtered else computes(spec)
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import onnx
     import onnx.reference
 

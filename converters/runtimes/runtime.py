@@ -21,9 +21,8 @@ from shutil import which
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 
 from . import __path__ as _folders
 from .outcome import Levels, Outcome, Rounded, Surroundings
@@ -34,7 +33,7 @@ OfResize = Callable[[ResizeOp], Outcome]
 Rule = Callable[[ResizeOp], Outcome | None]
 OfRounded = Callable[[ResizeOp, tuple[Rounded, ...]], Outcome | None]
 """Returns the outcome of a layer of an IR behind FakeQuantize layers; None if these make no difference."""
-Run = Callable[[str, NDArray[Any]], NDArray[Any]]
+Run = Callable[[str, Array], Array]
 """Returns the output of a model for an array. It uses only ``np`` and its own imports, so that scripts can hold it."""
 
 

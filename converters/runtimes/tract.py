@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import (
     Aspect,
     Coordinates,
@@ -204,7 +203,7 @@ def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
     return unknown("an If whose branches return dynamic shapes") if None in even else None
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import tract
 
     element = "bool" if x.dtype == bool else f"{x.dtype.kind}{8 * x.dtype.itemsize}"  # as in f32, u8

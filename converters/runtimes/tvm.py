@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, Cubic, Nearest, Rounding, Scales, Sizes
 
 from .image_runtimes import (
@@ -140,7 +140,7 @@ def _cropped_sizes(op: ResizeOp) -> tuple[int, ...]:
     return at.outputs[-2:] if at else ()
 
 
-def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+def _pixels(at: Floats, rounding: Rounding) -> Array:
     """Return pixels: floor and ceil tolerate some float32 rounding."""
     match rounding:
         case Rounding.FLOOR:
@@ -194,7 +194,7 @@ def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
     return around.refused_in({"Loop", "Scan"})
 
 
-def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _run(model: str, x: Array) -> Array:
     import onnx
     import tvm
     from tvm import relax

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from ir_interp.files.memory import MemoryBoundError, is_of_memory, running
 from ir_interp.files.writing import scratch
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import Array, PartialShape, resolve_axes
 from ir_interp.specs import AtRunTime, Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.translate import Grade
 
@@ -42,11 +41,11 @@ from .input_shapes import Extent
 from .inputs import Inputs, extreme_patterns, images_fed
 from .ladder import over_inputs, until_conclusive
 from .model_outputs import ModelOutputs, SegmentError
-from .processes import NoSourceError, Runs, models, runs
+from .processes import MEMORY, NotRunError, OutOfMemoryError, Runner, models
 from .quantisations import within_noise
-from .requests import MEMORY, NotRunError, OutOfMemoryError
 from .segments import cause
 from .tolerances import check, compare, compare_all, coordinate_error
+from .trials import NoSourceError, Trials, trials_of
 
 _THREADS = 2  # OpenVINO takes no more than there are processors, and one thread alone is right
 # The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
@@ -89,7 +88,7 @@ def is_measured() -> bool:
         return False
 
 
-def as_large(run: Runs, result: Path) -> Iterator[Compared]:
+def as_large(run: Runner, result: Path) -> Iterator[Compared]:
     """Yield how the outputs of a model change with resizes as for large tensors.
 
     Raises VerificationError if one differs by more than two models may.
@@ -169,7 +168,7 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
         model = folder / f"alone{number}{alone.suffix}"
         for shape in shapes(op):
             alone.write(op, model)
-            run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
+            run = next(trials_of(models(model, model, Inputs(seed=seed), [model]), folder, progress)).run
             try:
                 comparisons.append(check(_compared(run, op, model, shape)))
                 break
@@ -181,11 +180,11 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
     return comparisons
 
 
-def _compared(run: Runs, op: ResizeOp, model: Path, shape: tuple[int, ...]) -> Compared:
+def _compared(run: Runner, op: ResizeOp, model: Path, shape: tuple[int, ...]) -> Compared:
     x = np.random.default_rng(run.models.inputs.seed).random(shape, np.float32)
     spec = _with_target(op, shape)
-    run.arrays = list(zip((tensor.name for tensor in run.models.graph.inputs), _given(run, spec, x), strict=True))
-    actual = run(model, threads=_THREADS)[0][0][1]
+    arrays = list(zip((tensor.name for tensor in run.models.graph.inputs), _given(run, spec, x), strict=True))
+    actual = replace(run, arrays=arrays)(model, threads=_THREADS)[0][0][1]
     expected = execute(x, spec)
     largest = float(expected.max(initial=0.0))
     last_bits = _coordinate_error(spec, shape, expected.shape)
@@ -200,7 +199,7 @@ def _compared(run: Runs, op: ResizeOp, model: Path, shape: tuple[int, ...]) -> C
     )
 
 
-def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy: bool) -> float:
+def _difference(expected: NDArray[np.float32], actual: Array, *, is_copy: bool) -> float:
     """Return the largest difference, in float32; 0 if only ties differ."""
     if expected.shape != actual.shape:
         return np.inf
@@ -212,7 +211,7 @@ def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy:
     return 0.0 if is_copy and different <= tolerances.TIES * expected.size else float(np.max(maxima))  # NaN if one is
 
 
-def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
+def _given(run: Runner, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[Array]:
     """Yield the inputs of a model of one resize: ``x``, and its target if that is an input."""
     yield x
     for tensor in run.models.graph.inputs[1:]:
@@ -251,12 +250,13 @@ def verify(
     if not is_model(result):
         return None
     try:
-        foreign = frozenset([result] if through_openvino else [])
+        foreign = [result] if through_openvino else []
         both = models(source if is_model(source) else result, result, inputs, foreign)
         if alone and is_measured():
             both, alone = replace(both, as_large=frozenset([result])), None
         with scratch() as folder, forks(), numpy_alone():
-            verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
+            every = trials_of(both, folder, progress)
+            verification = _verified(source, result, rows, every, half_weights=half_weights)
             alone_ones = verified(rows, alone, folder, inputs.seed, progress) if alone else []
             images, extremes = images_fed(both.graph, both.inputs), extreme_patterns(both.inputs, both.graph)
             return replace(verification, images=images, extremes=extremes, alone=(*verification.alone, *alone_ones))
@@ -272,36 +272,34 @@ def _advice(problem: str) -> str:
 
 
 def _verified(
-    source: Path, result: Path, rows: Sequence[Row], runs: Iterable[Runs], *, half_weights: bool
+    source: Path, result: Path, rows: Sequence[Row], every: Iterable[Trials], *, half_weights: bool
 ) -> Verification:
     """Verify on all inputs, and on other random ones until every output is conclusive."""
     verifications: list[Verification] = []
     resizes = resizes_with_tensors(source) if is_model(source) else []
-    for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
+    for trials in until_conclusive(every, lambda: _merged(verifications).is_conclusive):
         try:
             if is_model(source):
-                verification = _of_models(run, source, result, resizes, half_weights=half_weights)
+                verification = _of_models(trials, source, result, resizes, half_weights=half_weights)
             else:
-                verification = _single(run, rows[0].source, result)
-            verification = replace(verification, alone=tuple(as_large(run, result)))
+                verification = _single(trials, rows[0].source, result)
+            verification = replace(verification, alone=tuple(as_large(trials.run, result)))
         except NotRunError:
-            if run.extent is Extent.REAL:
+            if trials.extent is Extent.REAL:
                 raise
             continue  # sizes that these models are not for
-        if run.extent is Extent.REAL:
-            verifications.append(replace(verification, shapes=run.shapes))
+        if trials.extent is Extent.REAL:
+            verifications.append(replace(verification, shapes=trials.run.shapes))
         else:
-            verifications[-1] = _with_extent(verifications[-1], verification, run)
+            verifications[-1] = _with_extent(verifications[-1], verification, trials.run.shapes)
     return _merged(verifications)
 
 
-def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
-    """Return a verification that passed at another extent, too; its outputs decide if the first proves nothing."""
+def _with_extent(real: Verification, other: Verification, shapes: dict[str, tuple[int, ...]]) -> Verification:
+    """Return a verification that passed on other shapes, too; their outputs decide if the first proves nothing."""
     # The real extent counts, unless its outputs prove nothing.
     outputs = real.outputs if real.is_conclusive else other.outputs
-    return replace(
-        real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, run.shapes)
-    )
+    return replace(real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, shapes))
 
 
 def _all_levels(verifications: Sequence[Verification]) -> Levels | None:
@@ -325,28 +323,29 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
 
 
 def _of_models(
-    run: Runs, source: Path, result: Path, resizes: Sequence[ResizeTensors], *, half_weights: bool
+    trials: Trials, source: Path, result: Path, resizes: Sequence[ResizeTensors], *, half_weights: bool
 ) -> Verification:
     """Compare two models in their own runtimes; ``resizes`` with this program's executor if that is impossible."""
-    if run.without_source:
-        return _of_result(run, resizes, result)
+    if trials.without_source:
+        return _of_result(trials, resizes, result)
     try:
         # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
-        expected, actual, elsewhere = run.settle_both(source, result, data)
+        expected, actual, elsewhere = trials.settle_both(source, result, data)
     except NoSourceError as problem:
         # The source runs at another extent, so that these sizes are not for it.
-        if run.is_elsewhere:
+        if trials.real:
             raise
-        run.leave_out_source(str(problem))
-        return _of_result(run, resizes, result)
+        trials.leave_out_source(str(problem))
+        return _of_result(trials, resizes, result)
+    run = trials.run
     try:
         outputs = ModelOutputs(
             run=run, source=source, result=result, expected=expected, actual=actual, has_half_weights=half_weights
         )
         verification = ladder.verified(outputs)
-        calls = ladder.of_pair(outputs, verification.outputs) if run.extent is Extent.REAL else ()
-        notes = (run.domain, elsewhere, verification.note)
+        calls = ladder.of_pair(outputs, verification.outputs) if trials.extent is Extent.REAL else ()
+        notes = (trials.domain, elsewhere, verification.note)
         return replace(verification, note="; ".join(filter(None, notes)), calls=calls)
     except OutOfMemoryError as problem:  # which proves nothing about the models
         raise VerificationError(str(problem)) from None
@@ -355,20 +354,20 @@ def _of_models(
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
-        if run.domain and run.is_undefined:
-            raise VerificationError(f"{source.name}: {run.domain}") from None
+        if trials.domain and trials.is_undefined:
+            raise VerificationError(f"{source.name}: {trials.domain}") from None
         # A segment names the layer already.
         is_named = isinstance(problem, SegmentError)
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
-def _of_result(run: Runs, resizes: Sequence[ResizeTensors], result: Path) -> Verification:
+def _of_result(trials: Trials, resizes: Sequence[ResizeTensors], result: Path) -> Verification:
     """Compare the resizes of ``result`` with this program's own executor, since the source does not run."""
     try:
-        run.settle(result, _names(resizes))
-        return _by_executor(run, resizes, result, run.without_source)
+        trials.settle(result, _names(resizes))
+        return _by_executor(trials.run, resizes, result, trials.without_source)
     except NotRunError as other:
-        raise NotRunError(f"{run.without_source}; {other}") from None
+        raise NotRunError(f"{trials.without_source}; {other}") from None
 
 
 def _names(resizes: Sequence[ResizeTensors]) -> list[str]:
@@ -376,7 +375,7 @@ def _names(resizes: Sequence[ResizeTensors]) -> list[str]:
     return [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
 
 
-def _by_executor(run: Runs, resizes: Sequence[ResizeTensors], result: Path, problem: str) -> Verification:
+def _by_executor(run: Runner, resizes: Sequence[ResizeTensors], result: Path, problem: str) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     _, tensors = run(result, _names(resizes))
     outputs = []
@@ -390,16 +389,16 @@ def _by_executor(run: Runs, resizes: Sequence[ResizeTensors], result: Path, prob
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 
-def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
+def _single(trials: Trials, op: ResizeOp, result: Path) -> Verification:
     """Compare a model of one resize with this program's own executor."""
-    ((_, actual),), _ = run.settle(result)
-    data, *rest = [array for _, array in run.arrays]
+    ((_, actual),), _ = trials.settle(result)
+    data, *rest = [array for _, array in trials.run.arrays]
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
     expected = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
     return Verification(outputs=(_checked(op, data, expected, actual),), note="compared with ir_interp's own executor")
 
 
-def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+def _executed(op: ResizeOp, data: Array, **inputs: Array) -> Array:
     """Return ``data`` resized by this program; ``inputs`` are sizes, scales and roi of run time."""
     try:
         return _run(op, data, **inputs)
@@ -409,7 +408,7 @@ def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArr
         raise VerificationError(problem) from None
 
 
-def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterator[ResizeOp]:
+def _as_run(run: Runner, source: Path, resizes: Sequence[ResizeTensors]) -> Iterator[ResizeOp]:
     """Yield the resizes of a source with the sizes, targets and windows that they have on these inputs.
 
     A runtime's known deviations may depend on them.
@@ -422,11 +421,11 @@ def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterat
         yield resize.op if data is None else replace(_bound(resize.op, **inputs), shape=data.shape)
 
 
-def _run(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+def _run(op: ResizeOp, data: Array, **inputs: Array) -> Array:
     return _bound(op, **inputs).run(data)
 
 
-def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
+def _bound(op: ResizeOp, **inputs: Array) -> ResizeOp:
     """Return a resize with the target and window of run time."""
     spec = op.spec
     roi = inputs.pop("roi", None)
@@ -440,7 +439,7 @@ def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
     return replace(op, spec=spec)
 
 
-def _checked(op: ResizeOp, data: NDArray[Any], expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
+def _checked(op: ResizeOp, data: Array, expected: Array, actual: Array) -> Compared:
     """Return how the output of a resize of ``data`` compares. Raises VerificationError if it differs."""
     # Integers may be rounded in another order of axes; floats may cancel, which leaves the last bits of the data.
     least = tolerances.INTEGERS if _rounds(op) else coordinate_error(data)

@@ -25,7 +25,7 @@ from ir_interp.views.image_arrays import opened, pillow, plain
 from ..onnx import low_precision
 from ..reports import FedImage
 
-Value = NDArray[Any] | None
+Value = Array | None
 
 _CAPTURING = ("if", "loop", "scan")  # in ONNX, their bodies read tensors that are not among their inputs
 
@@ -282,7 +282,7 @@ def is_channel_last(shape: PartialShape) -> bool:
     return len(shape) >= 3 and shape[-1] in _DEPTHS and shape[-3] not in _DEPTHS
 
 
-def read_image(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
+def read_image(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> Array:
     """Return an image as an array for an input: of ``shape`` if specified, else of the shape that the input requires.
 
     Dynamic dimensions take the image's own size; it is resized to static ones.
@@ -291,7 +291,7 @@ def read_image(path: Path, target: ModelInput, shape: Sequence[int] | None, imag
     """
     lengths, last = _layout(path, target, shape, images)
     height, width, depth = _dimensions(lengths, last)
-    pixels: NDArray[Any] = _pixels(path, depth, height, width)
+    pixels: Array = _pixels(path, depth, height, width)
     pixels = pixels[:, :, ::-1] if images.bgr else pixels  # before means and scales, which are in the model's order
     pixels = pixels if last else pixels.transpose(2, 0, 1)
     pixels = pixels[None] if len(lengths) == 4 else pixels

@@ -22,7 +22,7 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.files.writing import is_file, is_folder
 from ir_interp.options.model_options import CompareOptions, ConvertOptions, FixOptions
 from ir_interp.options.shared_options import IMAGE_RANK, Images
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import Array, PartialShape
 from ir_interp.views.image_arrays import array as array_of
 
 from ..reports import FedImage
@@ -70,10 +70,10 @@ class _Arithmetic:
     """A step of arithmetic with a constant, which is its first or its second ``operand``."""
 
     type: str
-    constant: NDArray[Any]
+    constant: Array
     operand: int
 
-    def undone(self, result: NDArray[Any]) -> NDArray[Any]:
+    def undone(self, result: Array) -> Array:
         """Return the other operand, with which the step gives ``result``; ``result`` itself if there is none."""
         with np.errstate(all="ignore"):
             other = _INVERSES[self.type, self.operand](result, self.constant)
@@ -90,7 +90,7 @@ class _Arithmetic:
         return () if constant is None else (cls(type=step.type, constant=constant.astype(float), operand=operand),)
 
 
-_INVERSES: dict[tuple[str, int], Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+_INVERSES: dict[tuple[str, int], Callable[[Array, Array], Array]] = {
     (name, operand): inverse
     for names, operands, inverse in (
         ("add", (0, 1), lambda result, constant: result - constant),
@@ -429,7 +429,7 @@ def settings(graph: Graph, shapes: Shapes, read: Collection[str]) -> tuple[int, 
     return _SETTINGS if is_open else ()
 
 
-def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
+def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, Array]:
     """Return the arrays of one run's files. Raises ReadError, or IrInterpError for one that fits no input."""
     check_names(graph, files)
     return {tensor.name: _read(files[tensor.name], tensor, inputs) for tensor in graph.inputs if tensor.name in files}
@@ -448,7 +448,7 @@ def images_fed(graph: Graph, inputs: Inputs) -> tuple[FedImage, ...]:
 def arrays(
     graph: Graph,
     shapes: Shapes,
-    read: Mapping[str, NDArray[Any]],
+    read: Mapping[str, Array],
     seed: int,
     distribution: str = DISTRIBUTIONS[0],
     setting: int | None = None,
@@ -478,7 +478,7 @@ def arrays(
 
 def _extreme(
     tensor: ModelInput, shapes: Shapes, ends: tuple[float, float], rng: np.random.Generator, pattern: str
-) -> NDArray[Any]:
+) -> Array:
     """Return an input of a quantised model at the ends of its range, or at random between them."""
     shape, dtype = shapes[tensor.name], _dtype(tensor)
     check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
@@ -491,7 +491,7 @@ def _extreme(
 
 def _random(
     tensor: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
-) -> NDArray[Any]:
+) -> Array:
     """Return floats of a distribution, integers of pixels, or 0 and 1: larger ones may be out of range as indices."""
     shape = shapes[tensor.name]
     check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
@@ -536,7 +536,7 @@ def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str)
     return rng.standard_normal(shape) if distribution == "normal" else rng.random(shape)
 
 
-def _read(file: Path, target: ModelInput, inputs: Inputs) -> NDArray[Any]:
+def _read(file: Path, target: ModelInput, inputs: Inputs) -> Array:
     """Return the array or image of a file. Raises ReadError if it is neither, IrInterpError if it does not fit."""
     if is_image(file):
         return images.read_image(file, target, inputs.shapes.get(target.name), inputs.images)

@@ -43,10 +43,11 @@ from .model_outputs import (
     sorts,
     with_half_weights,
 )
-from .processes import Runs
+from .processes import Runner
 from .quantisations import ComparedEnd, Ends, Quantisation, Values, dynamic_quantisations, stored_quantisations
 from .run_request import Named
 from .tolerances import all_pass, check, compare, coordinate_error, largest_difference, worst
+from .trials import Trials
 
 # Rung 2: all outputs have the same values.
 
@@ -100,7 +101,7 @@ def _comparable(outputs: ModelOutputs) -> tuple[Path, Path, str]:
     return in_float32(run, source), in_float32(run, outputs.result), precision
 
 
-def _as_a_whole(run: Runs, source: Path, result: Path) -> Verification | None:
+def _as_a_whole(run: Runner, source: Path, result: Path) -> Verification | None:
     """Return how outputs compare; None if they differ, or a model does not run in this precision."""
     try:
         expected, actual = run(source)[0], run(result)[0]
@@ -165,7 +166,7 @@ class _Proof:
     half precision moves these before they are rounded. ``run`` shows the outputs only with the last.
     """
 
-    run: Runs
+    run: Runner
     source: Path
     result: Path
     known: Ends = field(default_factory=Ends)
@@ -272,7 +273,7 @@ def _levels_as_a_whole(outputs: ModelOutputs) -> str:
 # Models of plain operators
 
 
-def _comparable_levels(run: Runs, model: Path) -> Path:
+def _comparable_levels(run: Runner, model: Path) -> Path:
     """Return a model of plain operators that rounds nothing to half precision besides."""
     if not low_precision.has_quantised_operators(model):
         return in_float32(run, model)
@@ -288,7 +289,7 @@ def _comparable_levels(run: Runs, model: Path) -> Path:
             raise SegmentError(
                 f"{where}: {int((apart > 1).sum())} of {apart.size} values, by up to {apart.max()} levels"
             )
-    return in_float32(run, run.substitute(model, plain))
+    return in_float32(run, run.models.substitute(model, plain))
 
 
 def _outputs(expected: Named, actual: Named, ends: Sequence[ComparedEnd], reach: Sequence[float]) -> Iterator[Compared]:
@@ -317,12 +318,12 @@ def _note(every: Ends, compared: Sequence[ComparedEnd], *, groups: int) -> str:
 # Other random inputs are tried until every output is conclusive; an output that never is becomes INCONCLUSIVE.
 
 
-def until_conclusive(runs: Iterable[Runs], is_conclusive: Callable[[], bool]) -> Iterator[Runs]:
-    """Yield the runs on all inputs, then on other random ones until the results are conclusive."""
-    for run in runs:
-        if run.is_another and is_conclusive():
+def until_conclusive(every: Iterable[Trials], is_conclusive: Callable[[], bool]) -> Iterator[Trials]:
+    """Yield the trials on all inputs, then on other random ones until the results are conclusive."""
+    for trials in every:
+        if trials.is_another and is_conclusive():
             return
-        yield run
+        yield trials
 
 
 def over_inputs(comparisons: Sequence[Compared]) -> Compared:
@@ -371,7 +372,7 @@ def of_pair(outputs: ModelOutputs, compared: Sequence[Compared]) -> tuple[PlainC
 
 
 def of_model(
-    run: Runs,
+    run: Runner,
     model: Path,
     source: Path,
     expected: Named,
@@ -456,7 +457,7 @@ def _compared(expected: Named, actual: Named, limits: Sequence[float]) -> list[C
     return list(ends)
 
 
-def _moves(run: Runs, source: Path, expected: Named) -> list[float]:
+def _moves(run: Runner, source: Path, expected: Named) -> list[float]:
     """Return how far each output moves on values that are moved by last bits; 0 if the source does not run so."""
     graph = run.models.read(source)
     try:

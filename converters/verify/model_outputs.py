@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from ..reports import Compared, Verification
 from ..runtimes.execution import save_model
 from . import tolerances
 from .graphs import Graph, Step
-from .processes import Runs
+from .processes import Runner
 from .run_request import Named
 from .tolerances import all_pass, compare_all, largest_difference
 
@@ -46,7 +45,7 @@ class ModelOutputs:
     have different numbers of outputs.
     """
 
-    run: Runs
+    run: Runner
     source: Path
     result: Path
     expected: Named
@@ -150,7 +149,7 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[leading:]
 
 
-def _rows(array: NDArray[Any]) -> Rows:
+def _rows(array: Array) -> Rows:
     return array.reshape(_without_ones(array.shape)[0], -1).astype(np.float64)
 
 
@@ -193,7 +192,7 @@ def _scores(rows: Rows, limits: Rows) -> list[int]:
 _SORT = "topk"  # of ONNX and OpenVINO
 
 
-def undecided(run: Runs, model: Path) -> dict[str, str]:
+def undecided(run: Runner, model: Path) -> dict[str, str]:
     """Return the outputs of a model that follow from scores too near to each other, each with that reason.
 
     Two scores are too near if both may be off by the tolerance of outputs, and then change places among those that a
@@ -245,14 +244,14 @@ def _followers(graph: Graph, names: Iterable[str]) -> set[str]:
 _RESIZES = ("Resize", "Upsample")
 
 
-def in_float32(run: Runs, model: Path) -> Path:
+def in_float32(run: Runner, model: Path) -> Path:
     """Return a model that computes in float32 what this one does in half precision: itself if it does not."""
     if not low_precision.is_half(model):
         return model
-    return run.substitute(model, low_precision.in_float32(model, run.folder))
+    return run.models.substitute(model, low_precision.in_float32(model, run.folder))
 
 
-def with_half_weights(run: Runs, model: Path) -> Path:
+def with_half_weights(run: Runner, model: Path) -> Path:
     """Return a model, ONNX or an IR, whose float32 weights, except those of resizes, are in half precision."""
     path = run.folder / f"half-{model.stem}{model.suffix}"
     if FileKind.of(model) is FileKind.IR:
@@ -261,7 +260,7 @@ def with_half_weights(run: Runs, model: Path) -> Path:
         save_model(openvino.Core().read_model(model), path, half=True)
     else:
         _round(model, path)
-    return run.substitute(model, path)
+    return run.models.substitute(model, path)
 
 
 def _round(model: Path, path: Path) -> None:
@@ -329,7 +328,7 @@ _IMAGES = 4  # the rank of a batch of images
 _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
 
 
-def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray[Any]]:
+def moved(values: Mapping[str, Array], graph: Graph) -> dict[str, Array]:
     """Return the floats of a model's tensors moved by the root of n last bits; other values unchanged.
 
     Each moves up or down by so much at random, and by as much more along the channels: up at the first, down at the
@@ -338,7 +337,7 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
     share, rng = noise(graph), np.random.default_rng(0)
     down, up = np.float32(1 - share), np.float32(1 + share)
 
-    def of(array: NDArray[Any]) -> NDArray[Any]:
+    def of(array: Array) -> Array:
         moves = np.where(rng.integers(0, 2, array.shape, np.int8), up, down)
         for axis in _summed_axes(array.ndim):
             moves *= (1 + share * _slope(array.shape[axis])).reshape([-1] + [1] * (array.ndim - 1 - axis))

@@ -29,12 +29,13 @@ from .input_shapes import Extent
 from .inputs import Inputs, extreme_patterns, images_fed
 from .ladder import over_inputs, until_conclusive
 from .model_outputs import ModelOutputs, aligned, sorts, undecided
-from .processes import Models, Runs, models, runs
+from .processes import Models, Runner, models
 from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .run_request import Named
 from .segments import FirstLayer, Located, common
 from .tolerances import OutputComparison, all_pass, compare, summarised
+from .trials import Trials, trials_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -173,13 +174,14 @@ def compare_models(
     domains: list[str] = []
     located, layer = None, None
     with scratch() as folder, forks():
-        for run, (pairs, plain) in compared_runs(
-            runs(both, folder, progress), lambda run: _judged(_outputs(run, first, second, tolerance))
+        for trials, (pairs, plain) in compared_trials(
+            trials_of(both, folder, progress), lambda trials: _judged(trials, first, second, tolerance)
         ):
+            run = trials.run
             calls.append(plain)
             shapes = shapes or run.shapes
             compared.append(pairs)
-            domains.append(run.domain)
+            domains.append(trials.domain)
             if per_resize and located is None:
                 located = _located(run, first, second, tolerance, are_equal=_pass(pairs))
             if per_layer and layer is None and not _pass(pairs):
@@ -198,7 +200,9 @@ def compare_models(
     )
 
 
-def _located(run: Runs, first: Path, second: Path, tolerance: float | None, *, are_equal: bool) -> tuple[Located, ...]:
+def _located(
+    run: Runner, first: Path, second: Path, tolerance: float | None, *, are_equal: bool
+) -> tuple[Located, ...]:
     """Return how resizes compare: in models whose outputs are equal, each on the same data if any has other data.
 
     Layers before a resize enlarge last bits, about which equal outputs have decided already.
@@ -210,37 +214,38 @@ def _located(run: Runs, first: Path, second: Path, tolerance: float | None, *, a
     return tuple(located)
 
 
-def compared_runs(
-    every: Iterable[Runs], compared_on: Callable[[Runs], tuple[Outputs, More]]
-) -> Iterator[tuple[Runs, tuple[Outputs, More]]]:
-    """Yield the runs that decide with their comparisons: those at real sizes, and others that differ where these pass.
+def compared_trials(
+    every: Iterable[Trials], compared_on: Callable[[Trials], tuple[Outputs, More]]
+) -> Iterator[tuple[Trials, tuple[Outputs, More]]]:
+    """Yield the trials that decide, with their comparisons: at real sizes, and at others that differ where these pass.
 
     Inputs are tried until every output is conclusive. Raises IrInterpError if no comparison is possible at real sizes.
     """
     compared: list[Outputs] = []
-    for run in until_conclusive(every, lambda: all(output.compared.is_conclusive for output in merged(compared))):
+    for trials in until_conclusive(every, lambda: all(output.compared.is_conclusive for output in merged(compared))):
         # Models that differ at real sizes need no other sizes to show it.
-        if run.extent is not Extent.REAL and not _pass(compared[-1]):
+        if trials.extent is not Extent.REAL and not _pass(compared[-1]):
             continue
         try:
-            outputs, more = compared_on(run)
+            outputs, more = compared_on(trials)
         except IrInterpError:
-            if run.extent is Extent.REAL:
+            if trials.extent is Extent.REAL:
                 raise
             continue  # sizes that these models are not for
-        if run.extent is Extent.REAL or not _pass(outputs):
+        if trials.extent is Extent.REAL or not _pass(outputs):
             compared.append(outputs)
-            yield run, (outputs, more)
+            yield trials, (outputs, more)
 
 
 def _pass(outputs: Sequence[OutputComparison]) -> bool:
     return all(output.compared.passes for output in outputs)
 
 
-def _judged(outputs: ModelOutputs) -> tuple[Outputs, Calls]:
+def _judged(trials: Trials, first: Path, second: Path, tolerance: float | None) -> tuple[Outputs, Calls]:
     """Return how outputs compare, and if they are equal, how they do in plain calls of the models."""
+    outputs = _outputs(trials, first, second, tolerance)
     compared = _compared(outputs)
-    if outputs.run.extent is not Extent.REAL or not _pass(compared):
+    if trials.extent is not Extent.REAL or not _pass(compared):
         return compared, ()
     return compared, ladder.of_pair(outputs, [output.compared for output in compared])
 
@@ -271,16 +276,16 @@ def merged(compared: Sequence[Outputs]) -> Outputs:
     return tuple(outputs)
 
 
-def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> ModelOutputs:
+def _outputs(trials: Trials, first: Path, second: Path, tolerance: float | None) -> ModelOutputs:
     """Return the outputs of both models: by name if all names agree, else in their order."""
     try:
-        expected, _ = run.settle(first)
+        expected, _ = trials.settle(first)
     except VerificationError as problem:  # no difference is known then
         raise IrInterpError(str(problem)) from None
     try:
-        actual = run.outputs_after(first, second)
+        actual = trials.outputs_after(first, second)
     except VerificationError as problem:
-        raise IrInterpError("; ".join(filter(None, (str(problem), run.hint())))) from None
+        raise IrInterpError("; ".join(filter(None, (str(problem), trials.run.hint())))) from None
     if len(expected) != len(actual):
         numbers = f"{first.name} has {len(expected)}, {second.name} {len(actual)}"
         raise VerificationError(f"the numbers of outputs differ: {numbers}; expected the same")
@@ -288,7 +293,9 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
     # Exporters may write outputs in another order, under the same names.
     if by_name.keys() == dict(expected).keys():
         actual = [(name, by_name[name]) for name, _ in expected]
-    return ModelOutputs(run=run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance)
+    return ModelOutputs(
+        run=trials.run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance
+    )
 
 
 def check_model(path: Path) -> None:
@@ -328,12 +335,12 @@ def compare_with(
         calls: list[tuple[PlainCall, ...]] = []
         inner: _Inner | None = None
         shapes: dict[str, tuple[int, ...]] = {}
-        for run, (outputs, (others, plain)) in compared_runs(
-            runs(both, folder, progress), lambda run: _compared_with_reference(run, model, known, tolerance)
+        for trials, (outputs, (others, plain)) in compared_trials(
+            trials_of(both, folder, progress), lambda trials: _compared_with_reference(trials, model, known, tolerance)
         ):
             compared.append(outputs)
             calls.append(plain)
-            shapes = shapes or run.shapes
+            shapes = shapes or trials.run.shapes
             inner = inner or others
     return ModelComparison(
         first=model,
@@ -412,10 +419,11 @@ def _check_inputs(known: Reference, both: Models) -> None:
 
 
 def _compared_with_reference(
-    run: Runs, model: Path, known: Reference, tolerance: float | None
+    trials: Trials, model: Path, known: Reference, tolerance: float | None
 ) -> tuple[tuple[OutputComparison, ...], _More]:
     """Return how the outputs of one run compare, how tensors that the reference has besides do, and plain calls."""
-    actual, _ = run.settle(model)
+    actual, _ = trials.settle(model)
+    run = trials.run
     arrays = [array for _, array in run.arrays]
     try:
         expected = known.on(arrays)
@@ -436,18 +444,18 @@ def _compared_with_reference(
         summarised(end, mine, theirs) for end, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
     )
     inner = _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
-    return outputs, (inner, _plain_calls(run, model, pairs, compared, tolerance))
+    return outputs, (inner, _plain_calls(trials, model, pairs, compared, tolerance))
 
 
 def _plain_calls(
-    run: Runs, model: Path, pairs: Paired, compared: Sequence[Compared], tolerance: float | None
+    trials: Trials, model: Path, pairs: Paired, compared: Sequence[Compared], tolerance: float | None
 ) -> tuple[PlainCall, ...]:
     """Return the plain call of a quantised model whose outputs are those of a reference."""
-    if run.extent is not Extent.REAL or not all_pass(compared):
+    if trials.extent is not Extent.REAL or not all_pass(compared):
         return ()
     expected = [(end.name, array) for end, array in zip(compared, pairs.outputs, strict=True)]
     apart = [end.absolute for end in compared]
-    call = ladder.of_model(run, model, model, expected, compared, apart=apart, tolerance=tolerance)
+    call = ladder.of_model(trials.run, model, model, expected, compared, apart=apart, tolerance=tolerance)
     return (call,) if call else ()
 
 
@@ -459,7 +467,7 @@ def _in_order(pairs: Paired, actual: Named, graph: Graph) -> tuple[Named, str]:
     return rows.outputs, rows.note
 
 
-def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tolerance: float | None) -> _Inner:
+def _inner(run: Runner, model: Path, actual: Named, pairs: Paired, label: str, tolerance: float | None) -> _Inner:
     """Return how resizes compare whose tensors a reference holds, and the first of its tensors that differs."""
     outputs, tensors = run(model, list(pairs.inner))
     unknown = next((name for name in pairs.inner if name not in tensors), None)

@@ -1,57 +1,59 @@
-"""Run models in child processes, all on the same inputs.
+"""Run models in child processes: on inputs of both, by requests, and by rehearsals of several inputs in one process.
 
-The inputs of two models agree except for layout and element type, for example if one includes its preprocessing.
+First the inputs of two models, which agree except for layout and element type, for example if one includes its
+preprocessing. A request needs the memory of the model's tensors, by the model's own declarations. Rehearsals run
+several sets of inputs in one process: a model takes longer to load and compile than to run.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, takewhile
-from math import prod
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import onnx
 
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.memory import MemoryBoundError, allow_declared
+from ir_interp.files.memory import MemoryBoundError, allow_declared, bound_advice, is_of_memory
 from ir_interp.options.shared_options import Images
-from ir_interp.shapes import Array, PartialShape
+from ir_interp.shapes import Array, PartialShape, Shape
 
+from ..onnx.onnx_files import read_model
+from ..onnx.static_values import infer, without_weights
 from ..reports import Progress
-from .graphs import PATTERNS, Graph, ModelInput, is_channel_last, read
-from .input_shapes import NEEDED, Extent, Shapes, attempts, extents, named, shapes
-from .inputs import Inputs, arrays, distributions, domains, extreme_patterns, read_files, settings
-from .requests import (
-    NotLoadedError,
-    NotRunError,
-    Rehearsals,
-    Trial,
-    answer,
-    declared_bytes,
-    elements,
-)
+from ..workers import Call, forks
+from . import graphs, runners
+from .graphs import Graph, ModelInput, is_channel_last, read
+from .input_shapes import Shapes, attempts, named
+from .inputs import Inputs
 from .run_request import (
     INPUTS,
     LARGE,
+    NOT_LOADED,
     OUTPUTS,
+    PROBLEM,
     REPLACEMENTS,
     TENSORS,
+    USAGE,
     Group,
     Named,
     Outcome,
     Request,
-    has_nan,
+    alike,
     has_values,
-    is_empty,
     load_mapped_arrays,
+    model_files,
+    numbered,
     save_arrays,
 )
+from .runners import try_inputs
 
 _ORDERS = ((0, 2, 3, 1), (0, 3, 1, 2))  # of axes, from NCHW to NHWC and back
 
@@ -112,7 +114,7 @@ def _takes_pixels(tensor: ModelInput) -> bool:
     return tensor.dtype in ("uint8", "int8")
 
 
-def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: Images) -> NDArray[Any]:
+def fitted(array: Array, source: ModelInput, target: ModelInput, images: Images) -> Array:
     """Return an array of one input as another takes it: pixels become floats as ``images`` specifies."""
     order = _order(array.shape, target.lengths)
     if order is None:
@@ -123,7 +125,7 @@ def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: 
     return np.asarray(array.transpose(order).astype(target.dtype, copy=False), order="C")
 
 
-def for_model(arrays: Mapping[str, NDArray[Any]], graph: Graph, inputs: Sequence[ModelInput], images: Images) -> Named:
+def for_model(arrays: Mapping[str, Array], graph: Graph, inputs: Sequence[ModelInput], images: Images) -> Named:
     """Return arrays for the inputs of ``graph`` as those of another model take them: by name, in its order."""
     partners = paired(graph.inputs, inputs)
     fit = {
@@ -131,10 +133,6 @@ def for_model(arrays: Mapping[str, NDArray[Any]], graph: Graph, inputs: Sequence
         for tensor in graph.inputs
     }
     return [(tensor.name, fit[tensor.name]) for tensor in inputs]
-
-
-class NoSourceError(NotRunError):
-    """A source does not run in its own runtime, with any shapes that were tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +146,7 @@ class Models:
     graph: Graph
     inputs: Inputs
     graphs: Mapping[Path, Graph]
-    through_openvino: frozenset[Path] = frozenset()
+    through_openvino: set[Path] = field(default_factory=set)
     as_large: frozenset[Path] = frozenset()
 
     def in_openvino(self, model: Path) -> bool:
@@ -159,8 +157,18 @@ class Models:
         """Return the graph of one of the models, or of one that stands for it."""
         return self.graphs[model] if model in self.graphs else read(model)
 
+    def substitute(self, model: Path, path: Path) -> Path:
+        """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
+        if model in self.through_openvino:
+            self.through_openvino.add(path)
+        return path
 
-def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozenset[Path] = frozenset()) -> Models:
+    def inputs_of(self, model: Path, arrays: Named) -> Named:
+        """Return arrays for ``graph`` as one of the models takes them."""
+        return for_model(dict(arrays), self.graph, self.read(model).inputs, self.inputs.images)
+
+
+def models(first: Path, second: Path, inputs: Inputs, through_openvino: Iterable[Path] = ()) -> Models:
     """Return two models, read. Raises IrInterpError if their inputs are incompatible."""
     mine = read(first)
     theirs = read(second) if second != first else mine
@@ -171,260 +179,287 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
             inputs, shapes=named(graph.inputs, inputs.shapes), files=named(graph.inputs, inputs.files, "file")
         ),
         graphs={first: mine, second: theirs},
-        through_openvino=through_openvino,
+        through_openvino=set(through_openvino),
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class Runs:
-    """Runs models in child processes, on the same inputs: a runtime that dies or hangs affects nothing else.
+# Requests to child processes.
 
-    ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
-    tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
-    the runs at other extents than ``real``, which is the first. ``trial`` has the inputs on which it has settled.
-    With ``inner``, models compute the requested tensors and no outputs. ``undefined`` are the distributions on which
-    the model that settled gives NaN; it settled on another one, unless that is among them.
+_BYTES_AN_ELEMENT = 8  # float32 at least, in its own and in another layout
+
+
+def declared_bytes(paths: Iterable[Path], shapes: Mapping[str, Shape]) -> float:
+    """Return the memory of the tensors of the largest of some models on inputs of ``shapes``, by name."""
+    return max((float(_BYTES_AN_ELEMENT * sum(elements(path, shapes).values())) for path in paths), default=0.0)
+
+
+def elements(path: Path, shapes: Mapping[str, Shape]) -> Mapping[str, int]:
+    """Return the number of elements of the tensors of a model on inputs of ``shapes``, by name."""
+    return _of_model(path, path.stat().st_mtime_ns, tuple(sorted(shapes.items())))
+
+
+@lru_cache(maxsize=64)
+def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> Mapping[str, int]:
+    try:
+        return dict(_of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes)))
+    except IrInterpError:
+        return {}
+
+
+def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[tuple[str, int]]:
+    """Yield the number of elements of every tensor of the main graph, inferred from inputs of these shapes."""
+    model = without_weights(read_model(path))
+    del model.graph.value_info[:]  # of other shapes, which inference would keep
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    for value in model.graph.input:
+        if value.name in shapes:
+            _fix(value.type.tensor_type, shapes[value.name])
+    graph = infer(model).graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        yield value.name, math.prod(max(1, dim.dim_value) for dim in value.type.tensor_type.shape.dim)
+
+
+def _fix(tensor: onnx.TypeProto.Tensor, shape: Shape) -> None:
+    tensor.ClearField("shape")
+    for length in shape:
+        tensor.shape.dim.add(dim_value=length)
+
+
+def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[tuple[str, int]]:
+    """Yield the number of elements of every tensor; a dynamic dimension is that of an input of the same rank."""
+    graph = graphs.read(path)
+    like = {len(shape): shape for shape in shapes.values()}
+    for name in graph.names:
+        lengths = graph.shape(name)
+        if lengths is not None:
+            others = like.get(len(lengths), (1,) * len(lengths))
+            sizes = (other if length is None else length for length, other in zip(lengths, others, strict=True))
+            yield name, math.prod(sizes)
+
+
+_SECONDS = 600  # for one request
+
+MEMORY = "takes more memory than is allowed"
+"""Part of the message of ``OutOfMemoryError``."""
+
+
+class NotRunError(VerificationError):
+    """A model does not run in its runtime, with any shapes that were tried."""
+
+
+class OutOfMemoryError(NotRunError):
+    """A model, or the comparison that shows its tensors, takes more memory than is allowed: it may run otherwise."""
+
+
+class NotLoadedError(NotRunError):
+    """A runtime does not accept a model, whatever the inputs."""
+
+
+def answer(request: Request, declared: float, function: Callable[[Request], int] = runners.answer) -> None:
+    """Run a request in a separate process, for a model whose tensors are of ``declared`` bytes.
+
+    Raises NotRunError for errors in the runtime, IrInterpError for an invalid request.
+    """
+    model = request.model
+    allow_declared(declared)
+    call = Call(
+        function=f"{runners.__name__}:{function.__name__}",
+        argument=request,
+        folder=request.folder,
+        imports=("openvino",) if request.in_openvino else ("onnx", "onnxruntime"),
+        seconds=_SECONDS,
+        files=(*model_files(request), request.folder / INPUTS),
+        declared=declared,
+        name=repr(alike(request)),
+    )
+    try:
+        with forks() as processes:
+            code, errors = processes.run(call)
+    except TimeoutError:
+        raise NotRunError(f"{model.name} did not finish in {_SECONDS} s") from None
+    if code == USAGE:
+        raise IrInterpError(errors.strip())
+    if code:
+        problem = not_run(request, (errors.strip().splitlines() or [f"it died with status {code}"])[-1])
+        is_refused = code == NOT_LOADED and not isinstance(problem, OutOfMemoryError)
+        raise NotLoadedError(*problem.args) if is_refused else problem
+
+
+def not_run(request: Request, reason: str) -> NotRunError:
+    """Return the error for a model that does not run, for a reason of its runtime."""
+    if is_of_memory(reason):
+        shown = " while inner tensors are compared" if request.tensors else ""
+        return OutOfMemoryError(f"{request.model.name} {MEMORY}{shown}: {reason}; {bound_advice()}")
+    return NotRunError(f"{request.model.name} does not run: {reason}")
+
+
+_TrialKey = tuple[str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_Key = tuple[Path, tuple[str, ...], _TrialKey]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Inputs to try: their shapes, the distribution of random floats, and the value of inputs of a few integers.
+
+    ``setting`` is that value, None for values of their roles.
+    """
+
+    shapes: Shapes
+    distribution: str
+    setting: int | None = None
+
+    @property
+    def key(self) -> _TrialKey:
+        """Its fields, hashable."""
+        return self.distribution, self.setting, tuple(sorted(self.shapes.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """The folder with the files of a run, and its number."""
+
+    request: Request
+    number: int
+
+    def file(self, name: str) -> Path:
+        return self.request.folder / numbered(name, self.number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsals:
+    """Remembers the outcomes of models on inputs of different sizes, which are otherwise the same."""
+
+    folder: Path
+    _runs: dict[_Key, _Run] = field(default_factory=dict)
+    _refusals: dict[Path, NotLoadedError] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def rehearse(
+        self, request: Request, groups: Sequence[Group[Trial]], inputs: Callable[[Trial], Named], declared: float
+    ) -> None:
+        """Run a model on the trials of each group; ``folder`` of the request is ignored.
+
+        ``inputs`` returns the arrays of a trial as the model takes them. If the process dies, trials that it has not
+        run are not remembered.
+        """
+        request = replace(request, folder=Path(mkdtemp(dir=self.folder)))
+        numbers = tuple(
+            Group(
+                every=tuple(self._saved(request, group.every, inputs)),
+                others=tuple(self._saved(request, group.others, inputs)),
+            )
+            for group in groups
+        )
+        try:
+            answer(replace(request, groups=numbers), declared, try_inputs)
+        except NotLoadedError as refusal:
+            self._refusals[request.model] = refusal
+        except VerificationError:
+            pass
+
+    def _saved(self, request: Request, trials: Sequence[Trial], inputs: Callable[[Trial], Named]) -> Iterator[int]:
+        """Write the inputs of trials, and yield their numbers; trials of several groups have one."""
+        for trial in trials:
+            known = self._runs.get(_key(request.model, request.tensors, trial))
+            if known is not None and known.request.folder == request.folder:
+                yield known.number
+                continue
+            number = next(self._numbers)
+            try:
+                save_arrays(request.folder / numbered(INPUTS, number), inputs(trial))
+            except MemoryBoundError:  # raised again if it is tried by itself
+                continue
+            self._runs[_key(request.model, request.tensors, trial)] = _Run(request=request, number=number)
+            yield number
+
+    def knows(self, model: Path) -> bool:
+        """Return whether a model was rehearsed."""
+        return model in self._refusals or any(known == model for known, *_ in self._runs)
+
+    def has(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a trial was rehearsed, even if the process died before it."""
+        return _key(model, tensors, trial) in self._runs
+
+    def includes(self, trial: Trial) -> bool:
+        """Return whether any model was to run on the inputs of a trial."""
+        return any(trial.key == known for *_, known in self._runs)
+
+    def recall(self, model: Path, tensors: Sequence[str], trial: Trial) -> Outcome | None:
+        """Return the outputs of a model on the inputs of a trial; None if that was not rehearsed.
+
+        Raises NotRunError if it did not run.
+        """
+        if model in self._refusals:
+            raise self._refusals[model]
+        run = self._runs.get(_key(model, tensors, trial))
+        if run is None:
+            return None
+        if run.file(OUTPUTS).exists():
+            return load_mapped_arrays(run.file(OUTPUTS)), dict(load_mapped_arrays(run.file(TENSORS)))
+        if run.file(PROBLEM).exists():
+            raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
+        return None
+
+    def recall_as_large(self, model: Path, trial: Trial) -> tuple[Named, Named] | None:
+        """Return the outputs of a model, and those with resizes as for large tensors; None if it has none."""
+        runs = (run for (known, _, key), run in self._runs.items() if (known, key) == (model, trial.key))
+        both = (
+            (load_mapped_arrays(run.file(OUTPUTS)), load_mapped_arrays(run.file(LARGE)))
+            for run in runs
+            if run.file(LARGE).exists()
+        )
+        return next(both, None)
+
+    def refuses(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model is known not to run on the inputs of a trial."""
+        try:
+            self.recall(model, tensors, trial)
+        except NotRunError:
+            return True
+        return False
+
+    def may_take(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model ran on the inputs of a trial, and gave values, or did not run on them yet."""
+        if self.refuses(model, tensors, trial):
+            return False
+        outcome = self.recall(model, tensors, trial)
+        return outcome is None or has_values(outcome)
+
+
+def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:
+    return model, tuple(tensors), trial.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """Runs models on the same ``arrays`` in child processes: a runtime that dies or hangs affects nothing else.
+
+    The arrays are those of ``trial``, if that is known; ``rehearsals`` may have its outcome. With ``inner``, models
+    compute the requested tensors and no outputs.
     """
 
     folder: Path
     models: Models
-    files: Mapping[str, Path]
-    distribution: str
     progress: Progress
     rehearsals: Rehearsals
-    extent: Extent = Extent.REAL
-    others: list[Runs] = field(default_factory=list)
-    real: Runs | None = None
-    is_another: bool = False
-    inner: bool = False
-    has_settled: bool = False
     trial: Trial | None = None
     arrays: Named = field(default_factory=list)
-    undefined: tuple[str, ...] = ()
+    inner: bool = False
     _large: dict[Path, tuple[Named, Named]] = field(default_factory=dict)
-    _tried: int = 0
-    _source_problem: str = ""
-
-    def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
-        """Run a model on shapes that it accepts, which all later runs use; return its outputs and ``data``.
-
-        Among these, and among the outputs, none is empty then, and no output has a NaN, unless all inputs give such.
-        Called again, it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too
-        much.
-        """
-        trials = self._trials()
-        is_open = len(self._answers()) > 1 or self.others or self.real
-        data = data if is_open else ()  # with one shape there is no choice
-        self._rehearse(model, data, self._likeliest())
-        problems: list[Exception] = []
-        without_values: list[tuple[bool, int]] = []
-        for place, trial in enumerate(trials[self._tried :], self._tried):
-            self._tried += 1
-            try:
-                # The first trial usually runs, so the others are rehearsed only once it has failed.
-                if place and not self.rehearsals.has(model, data, trial):
-                    self._rehearse_all(model, data, [Group(others=tuple(trials[place:]))])
-                self._take(trial)
-                outcome = self(model, data)
-            except NotLoadedError:
-                raise
-            except (NotRunError, MemoryBoundError) as problem:
-                problems.append(problem)
-                continue
-            if has_values(outcome):
-                self.has_settled = True
-                return outcome
-            without_values.append((is_empty(outcome), place))
-            if has_nan(outcome[0]) and trial.distribution not in self.undefined:
-                self.undefined += (trial.distribution,)
-        # Some tensor is empty, or NaN, on all inputs that it takes, as the model may intend: the first will do.
-        if without_values:
-            _, first_place = min(without_values)
-            self._take(trials[first_place])
-            self.has_settled = True
-            return self(model)
-        if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
-            raise problems[0]
-        first = [str(problem) for problem in problems[:1]]
-        raise NotRunError(
-            "; ".join([*first, *filter(None, [attempts(self._answers(), self.models.graph, self.models.inputs.hints)])])
-        )
-
-    def leave_out_source(self, problem: str) -> None:
-        """Let the result alone run from now on, on the first trial that it takes, at this extent and the others."""
-        self._source_problem, self._tried = problem, 0
-
-    @property
-    def without_source(self) -> str:
-        """Why the source does not run at all; empty if it does."""
-        return (self.real or self)._source_problem
-
-    def _take(self, trial: Trial) -> None:
-        """Let all later runs use the inputs of a trial."""
-        if not self.rehearsals.includes(trial):  # for which memory was allowed
-            allow_declared(self._declared(trial.shapes))
-        self.trial, self.arrays = trial, self._arrays(trial)
-
-    def _answers(self) -> list[Shapes]:
-        """Return the input shapes that may be tried, in order."""
-        files = {name: array.shape for name, array in self._read().items()}
-        inputs = self.models.inputs
-        return shapes(self.models.graph, {**inputs.shapes, **files}, self.extent, inputs.hints)
-
-    def _trials(self) -> list[Trial]:
-        """Return the inputs to try: all shapes with values of the roles of inputs, then some with others.
-
-        A detector may find nothing in floats of one distribution, and then has no boxes to compare.
-        """
-        answers, distribution = self._answers(), self.distribution
-        values = settings(self.models.graph, answers[0], self._read())
-        inputs, graph = self.models.inputs, self.models.graph
-        others = [name for name in (*distributions(inputs, graph), *domains(inputs, graph)) if name != distribution]
-        trials = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
-        if self.extent not in NEEDED:
-            # Values on which the model is defined at the real extent may be needed at this one, too.
-            settled = self.real.trial.distribution if self.real and self.real.trial else distribution
-            return trials + [replace(trial, distribution=settled) for trial in trials if settled in others]
-        # Other values are tried on two shapes only: a model that refuses both refuses more.
-        likeliest = trials[:2]
-        others = [] if distribution in PATTERNS else others
-        return [
-            *trials,
-            *(replace(trial, setting=value) for value in values for trial in likeliest),
-            *(replace(trial, distribution=name) for name in others for trial in likeliest),
-        ]
-
-    def _read(self) -> dict[str, Array]:
-        return read_files(self.models.graph, self.models.inputs, self.files)
-
-    def _arrays(self, trial: Trial) -> Named:
-        models = self.models
-        return arrays(models.graph, trial.shapes, self._read(), models.inputs.seed, trial.distribution, trial.setting)
-
-    def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
-        """Return the outputs of a model and its translation on shapes on which both run, and the error if one did not.
-
-        A source may silently leave its own domain, for example if a pool is larger than its input. Raises NotRunError,
-        or NoSourceError if only the source fails, if they run together on none.
-        """
-        problems: list[str] = []
-        # Each round takes the trials further: it ends when the source has none left.
-        while True:
-            try:
-                expected, _ = self.settle(source, data)
-            except NotRunError as problem:
-                text = "; ".join(filter(None, (*problems[:1], str(problem))))
-                raise (NotRunError if problems else NoSourceError)(text) from None
-            try:
-                return expected, self.outputs_after(source, result, data), problems[0] if problems else ""
-            except NotLoadedError:
-                raise
-            except NotRunError as problem:
-                problems.append(f"{problem}, on {self._lengths()}")
-                self._pass_over(result)
-
-    @property
-    def is_undefined(self) -> bool:
-        """Whether the model that settled gives NaN on the inputs of this run, since it did on all that were tried."""
-        return self.trial is not None and self.trial.distribution in self.undefined
-
-    @property
-    def domain(self) -> str:
-        """What NaN outputs on random inputs mean for the proof; empty if there are none, or the inputs explain them."""
-        is_random = any(tensor.name not in self.files for tensor in self.models.graph.inputs)
-        is_finite = all(np.isfinite(array).all() for _, array in self.arrays if array.dtype.kind in "fV")
-        if not self.undefined or not self.trial or not is_random or not is_finite:
-            return ""
-        if not self.is_undefined:
-            undefined = ", ".join(self.undefined)
-            return f"outputs are NaN on {undefined} values, so both models ran on {self.trial.distribution} values"
-        return (
-            f"outputs are NaN on all random inputs that were tried ({', '.join(self.undefined)} values); "
-            "pass inputs on which the model is defined, with --input NAME=PATH"
-        )
-
-    def _pass_over(self, result: Path) -> None:
-        """Leave out the trials that a result refuses, up to the first that it takes; one process tries those left."""
-        trials = self._trials()[self._tried :]
-        untried = tuple(trial for trial in trials if not self.rehearsals.has(result, (), trial))
-        if untried:
-            self._rehearse_all(result, (), [Group(others=untried)])
-        refused = takewhile(lambda trial: self.rehearsals.refuses(result, (), trial), trials)
-        self._tried += len(list(refused))
-
-    def outputs_after(self, source: Path, result: Path, data: Sequence[str] = ()) -> Named:
-        """Return the outputs of a model on the inputs on which its source, shown with ``data``, has settled.
-
-        The same process runs it on what the source takes at the other extents.
-        """
-        self._rehearse(result, (), self._on_which(source, data))
-        return self(result)[0]
-
-    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
-        """Run a model on the trials of each extent, all in one process, unless that was done."""
-        if self.others and any(map(list, groups)) and not self.rehearsals.knows(model):
-            self._rehearse_all(model, data, groups)
-
-    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
-        """Run a model on the trials of each group, all in one process."""
-        self.progress(f"running {model.name}", 0, 0)
-        # One process runs all of them, so its memory is limited for the largest.
-        largest = max((trial.shapes for group in groups for trial in group), key=_elements)
-        self.rehearsals.rehearse(
-            self._request(model, self.folder, data),
-            groups,
-            lambda trial: self._inputs_of(model, self._arrays(trial)),
-            self._declared(largest),
-        )
-
-    def _likeliest(self) -> list[Group[Trial]]:
-        """Return the first trial at this extent, and all trials of the others.
-
-        Small trials without a setting are all run, as many as together are no larger than the first trial: they take
-        hardly any time, and a result may refuse a shape that its source accepts.
-        """
-        first, most = self._trials()[0], _elements(self._trials()[0].shapes)
-        groups = [Group(others=(first,))]
-        for run in self.others:
-            trials = tuple(run._trials())
-            plain = takewhile(lambda trial: trial.setting is None, trials)  # a setting may be the size of outputs
-            sizes = accumulate(_elements(trial.shapes) for trial in plain)
-            few = bisect_right(list(sizes), most) if run.extent is Extent.SMALL else 0
-            groups.append(Group(every=trials[:few], others=trials[few:]))
-        return groups
-
-    def _on_which(self, source: Path, data: Sequence[str]) -> list[Group[Trial]]:
-        """Return the trials of this run and of the others that a source takes, or may take."""
-        groups = [Group(others=(self.trial,))] if self.trial else []
-        for run in self.others:
-            taken = (trial for trial in run._trials() if self.rehearsals.may_take(source, data, trial))
-            groups.append(Group(others=tuple(taken)))
-        return groups
-
-    def substitute(self, model: Path, path: Path) -> Path:
-        """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
-        if model in self.models.through_openvino:
-            self.models = replace(self.models, through_openvino=self.models.through_openvino | {path})
-        return path
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the source runs at another extent: if it does not at this one, these sizes are not for it."""
-        return self.real is not None and self.real.has_settled
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the inputs that it runs on, by name."""
+        """The shapes of the inputs, by name."""
         return {name: array.shape for name, array in self.arrays}
 
     def hint(self) -> str:
-        """Return the shapes that were tried, and how to choose others; empty if nothing is dynamic."""
+        """Return the shapes of the inputs, and how to choose others; empty if nothing is dynamic."""
         return attempts([self.shapes], self.models.graph, self.models.inputs.hints)
 
-    def _lengths(self) -> str:
-        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
-        has_choice = len(distributions(self.models.inputs, self.models.graph)) > 1
-        return f"{shapes} ({self.trial.distribution} values)" if self.trial and has_choice else shapes
+    def elements(self, model: Path) -> Mapping[str, int]:
+        """Return the number of elements of each tensor of a model, as far as it declares shapes."""
+        return elements(model, self.shapes)
 
     def __call__(
         self,
@@ -433,7 +468,7 @@ class Runs:
         *,
         replacements: Mapping[str, Array] | None = None,
         **options: Any,
-    ) -> tuple[Named, dict[str, Array]]:
+    ) -> Outcome:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name.
 
         ``replacements`` are values of inner tensors; ``options`` are those of ``Request``.
@@ -447,10 +482,11 @@ class Runs:
         self.progress(f"running {model.name}", 0, 0)
         with TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
-            save_arrays(folder / INPUTS, self._inputs_of(model, self.arrays))
+            save_arrays(folder / INPUTS, self.models.inputs_of(model, self.arrays))
             if replacements:
                 save_arrays(folder / REPLACEMENTS, list(replacements.items()))
-            answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
+            request = replace(self.request(model, tensors), folder=folder, **options)
+            answer(request, declared_bytes(self.models.graphs, self.shapes))
             outputs = load_mapped_arrays(folder / OUTPUTS)
             if (folder / LARGE).exists():
                 self._large[model] = outputs, load_mapped_arrays(folder / LARGE)
@@ -465,63 +501,13 @@ class Runs:
         rehearsed = self.rehearsals.recall_as_large(model, self.trial) if self.trial else None
         return rehearsed or self._large.get(model)
 
-    def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
-        in_openvino, as_large = self.models.in_openvino(model), model in self.models.as_large
+    def request(self, model: Path, tensors: Sequence[str]) -> Request:
+        """Return the request to run a model by its usual settings, and to show tensors."""
         return Request(
             model=model,
-            folder=folder,
+            folder=self.folder,
             tensors=tuple(tensors),
-            in_openvino=in_openvino,
+            in_openvino=self.models.in_openvino(model),
             inner=self.inner,
-            as_large=as_large,
-            **options,
+            as_large=model in self.models.as_large,
         )
-
-    def elements(self, model: Path) -> Mapping[str, int]:
-        """Return the number of elements of each tensor of a model, as far as it declares shapes."""
-        return elements(model, self.shapes)
-
-    def _declared(self, shapes: Shapes) -> float:
-        """Return the memory of the models' tensors on inputs of these shapes."""
-        return declared_bytes(self.models.graphs, shapes)
-
-    def _inputs_of(self, model: Path, arrays: Named) -> Named:
-        models = self.models
-        return for_model(dict(arrays), models.graph, models.read(model).inputs, models.inputs.images)
-
-
-def _elements(shapes: Shapes) -> int:
-    """Return the number of elements of all inputs."""
-    return sum(map(prod, shapes.values()))
-
-
-def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
-    """Yield runners of two models: on all files of each input, on all extents, then on other random floats.
-
-    Quantised models also run on extreme inputs.
-    """
-    shared: dict[str, Any] = {"folder": folder, "models": both, "progress": progress}
-    first, *rest = both.inputs.samples()
-    distribution, *others = distributions(both.inputs, both.graph)
-    yield from _at_extents(first, distribution, shared)
-    for files in rest:
-        yield _run(files, distribution, shared)
-    for pattern in extreme_patterns(both.inputs, both.graph):
-        yield _run(first, pattern, shared)
-    for other in others:
-        yield _run(first, other, shared, is_another=True)  # other random floats need no other files or sizes
-
-
-def _at_extents(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any]) -> list[Runs]:
-    """Return the runs on one set of files at all extents that differ, the real one first."""
-    real = _run(files, distribution, shared)
-    known = {name: array.shape for name, array in real._read().items()}
-    inputs = real.models.inputs
-    distinct = extents(real.models.graph, {**inputs.shapes, **known}, inputs.hints)
-    real.others = [replace(real, extent=extent, real=real) for extent in distinct if extent is not Extent.REAL]
-    return [real, *real.others]
-
-
-def _run(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any], *, is_another: bool = False) -> Runs:
-    rehearsals = Rehearsals(folder=shared["folder"])
-    return Runs(**shared, files=files, distribution=distribution, rehearsals=rehearsals, is_another=is_another)

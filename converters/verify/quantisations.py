@@ -21,7 +21,7 @@ from ..reports import Compared
 from . import model_outputs, tolerances
 from .graphs import Graph, Step, Value
 from .model_outputs import SegmentError, moved, moved_inputs, noise
-from .processes import Runs
+from .processes import Runner
 from .run_request import Named
 from .tolerances import absolute_differences, all_pass, allowing_noise, coordinate_error, largest_difference, pieces
 
@@ -222,7 +222,7 @@ class Folding:
     outputs: tuple[float, ...] = ()
 
 
-def folding(run: Runs, source: Path, befores: Sequence[str], starts: Values) -> Folding:
+def folding(run: Runner, source: Path, befores: Sequence[str], starts: Values) -> Folding:
     """Return the difference between a source in half precision and the same IR in float32, segment by segment.
 
     ``befores`` are tensors before they are rounded, ``starts`` the values with which segments begin.
@@ -237,7 +237,7 @@ def folding(run: Runs, source: Path, befores: Sequence[str], starts: Values) -> 
 
 
 def flipped_by_kernels(
-    run: Runs, source: Path, ends: Sequence[Quantisation], starts: Sequence[Quantisation], values: Values
+    run: Runner, source: Path, ends: Sequence[Quantisation], starts: Sequence[Quantisation], values: Values
 ) -> int | None:
     """Return how many levels differ between the integer and the float kernels of the source's runtime.
 
@@ -265,7 +265,7 @@ def _count_different(values: Array, others: Array) -> int:
     return int(np.count_nonzero(values != others))
 
 
-def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, starts: Values) -> dict[str, float]:
+def sums(run: Runner, model: Path, befores: Sequence[str], values: Values, starts: Values) -> dict[str, float]:
     """Return how far float32 sums may move tensors of a model before they are rounded.
 
     ``starts`` are the values with which segments begin, ``values`` the results of the model.
@@ -282,7 +282,7 @@ def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, starts:
 
 
 def within_noise(
-    run: Runs,
+    run: Runner,
     model: Path,
     expected: Named,
     actual: Sequence[Array],

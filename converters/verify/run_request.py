@@ -12,13 +12,13 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import ml_dtypes  # noqa: F401  (NumPy learns bfloat16, which its files do not name)
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.shapes import Array
 
-Named = list[tuple[str, NDArray[Any]]]
+Named = list[tuple[str, Array]]
 """Arrays with their names, in the order of a model's inputs or outputs; names may repeat."""
-Outcome = tuple[Named, dict[str, NDArray[Any]]]
+Outcome = tuple[Named, dict[str, Array]]
 """The outputs of a model, and the requested tensors, by name."""
 
 
@@ -77,7 +77,7 @@ def load_mapped_arrays(path: Path) -> Named:
         return [(name, _mapped(file, pages, np.dtype(dtype))) for name, dtype in zip(names, types, strict=True)]
 
 
-def _mapped(file: BinaryIO, pages: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _mapped(file: BinaryIO, pages: mmap.mmap, dtype: np.dtype[Any]) -> Array:
     """Return the array at the position of a file, and move to the next."""
     np.lib.format.read_magic(file)
     shape, in_columns, _ = np.lib.format.read_array_header_1_0(file)

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import allow_files
+from ir_interp.shapes import Array
 from ir_interp.version import processor
 
 from ..onnx.byte_products import make_factors_unsigned
@@ -103,7 +105,7 @@ _AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
 class OpenvinoRunner:
     """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is the number of its outputs."""
 
-    def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, request: Request, replacements: dict[str, Array]) -> None:
         import openvino
 
         model = openvino.Core().read_model(str(request.model))
@@ -136,7 +138,7 @@ class OpenvinoRunner:
         settings = (_PRECISE if request.by_default else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
 
-    def replace(self, replacements: Mapping[str, NDArray[Any]]) -> None:
+    def replace(self, replacements: Mapping[str, Array]) -> None:
         """Take other values of the same shapes in place of inner tensors."""
         self._replacements = [replacements[name] for name in self._fed]
 
@@ -151,7 +153,7 @@ class OpenvinoRunner:
         results = self._model(in_order + self._replacements + limit, share_outputs=True)
         return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
 
-    def _array(self, results: OVDict, index: int) -> NDArray[Any]:
+    def _array(self, results: OVDict, index: int) -> Array:
         # the results of another run would take the place of shared ones
         array = np.array(results[index], copy=self.limit is not None or None)
         is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
@@ -283,7 +285,7 @@ def _result(output: Output) -> Node:
     return opset13.result(opset13.convert(output, "f32") if half else output)
 
 
-def _fed_before_rounding(output: Output, array: NDArray[Any]) -> Node:
+def _fed_before_rounding(output: Output, array: Array) -> Node:
     """Turn the FakeQuantize that produces a tensor into an input of the model, any other layer as ``_fed`` does."""
     node = output.get_node()
     if node.get_type_name() != "FakeQuantize":
@@ -293,7 +295,7 @@ def _fed_before_rounding(output: Output, array: NDArray[Any]) -> Node:
     return parameter
 
 
-def _parameter(element: Type, array: NDArray[Any]) -> tuple[Node, Node]:
+def _parameter(element: Type, array: Array) -> tuple[Node, Node]:
     """Return an input of the model for an array, and the same as ``element``."""
     import openvino
     from openvino import opset13
@@ -303,7 +305,7 @@ def _parameter(element: Type, array: NDArray[Any]) -> tuple[Node, Node]:
     return parameter, parameter if is_alike else opset13.convert(parameter, element.to_string())
 
 
-def _fed(output: Output, array: NDArray[Any]) -> Node:
+def _fed(output: Output, array: Array) -> Node:
     """Redirect readers of a tensor to an input of the model; what shows it still shows the model's own result."""
     parameter, converted = _parameter(output.get_element_type(), array)
     readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
@@ -335,7 +337,7 @@ class OnnxRunner:
 
     limit = None  # it computes every size by the same operations
 
-    def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, request: Request, replacements: dict[str, Array]) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -350,7 +352,7 @@ class OnnxRunner:
         self.replace(replacements)
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
-    def replace(self, replacements: Mapping[str, NDArray[Any]]) -> None:
+    def replace(self, replacements: Mapping[str, Array]) -> None:
         """Take other values of the same shapes in place of inner tensors."""
         self._replacements = dict(replacements)
 
@@ -366,10 +368,8 @@ class OnnxRunner:
         return list(zip(self._names, results, strict=True))
 
 
-def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tuple[bytes, int, list[str]]:
+def _with_outputs(request: Request, replacements: dict[str, Array]) -> tuple[bytes, int, list[str]]:
     """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
-    import onnx
-
     from ..onnx.onnx_files import external_files_of, read_outline
 
     model = read_outline(request.model)
@@ -404,8 +404,6 @@ def _add_onnx_noise(model: ModelProto, share: float) -> None:
 
     Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
     """
-    import onnx
-
     described = infer(model).graph
     known = {value.name: value.type.tensor_type for value in (*described.value_info, *described.output)}
     constants = {tensor.name for tensor in model.graph.initializer}
@@ -443,10 +441,8 @@ def _opset(model: ModelProto) -> int:
     return next((imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")), 0)
 
 
-def _before_rounding(graph: GraphProto, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _before_rounding(graph: GraphProto, replacements: dict[str, Array]) -> dict[str, Array]:
     """Let each DequantizeLinear of a replaced tensor read it quantised once more; return the remaining replacements."""
-    import onnx
-
     producers = {name: node for node in graph.node for name in node.output}
     rounded = {name for name in replacements if _quantises(producers, name)}
     copies = []
@@ -473,14 +469,12 @@ def _quantises(producers: dict[str, NodeProto], name: str) -> bool:
 
 
 def _replaced(
-    graph: GraphProto, replacements: dict[str, NDArray[Any]], types: Mapping[str, int], *, casts: bool
+    graph: GraphProto, replacements: dict[str, Array], types: Mapping[str, int], *, casts: bool
 ) -> dict[str, str]:
     """Turn inner tensors into inputs of the model; return the names under which nodes still compute these.
 
     Without its element type among ``types``, a tensor is computed as well, for its type.
     """
-    import onnx
-
     aliases: dict[str, str] = {}
     nodes = []
     for node in graph.node:
@@ -505,8 +499,6 @@ def _replaced(
 
 def _cast(name: str, element: int) -> Node:
     """Return the node that makes a replaced tensor of the given one, of its element type or that of its own result."""
-    import onnx
-
     if element:
         return onnx.helper.make_node("Cast", [f"{name}/given"], [name], to=element)
     return onnx.helper.make_node("CastLike", [f"{name}/given", f"{name}/made"], [name])
@@ -563,7 +555,7 @@ def _save_as_large(runner: OnnxRunner | OpenvinoRunner, inputs: Path, large: Pat
         save_arrays(large, runner.run(load_arrays(inputs), as_large=True)[: runner.count])
 
 
-def _runner(request: Request, replacements: dict[str, NDArray[Any]]) -> OnnxRunner | OpenvinoRunner:
+def _runner(request: Request, replacements: dict[str, Array]) -> OnnxRunner | OpenvinoRunner:
     """Return a runner of a model: that of the last request in this process if it differs in values alone."""
     shapes = tuple((name, array.shape, array.dtype) for name, array in replacements.items())
     states = tuple(path.stat() if path.exists() else None for path in model_files(request))

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ir_interp.errors import VerificationError
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
@@ -26,7 +24,7 @@ from ..reports import Compared, Verification
 from . import tolerances
 from .graphs import Graph, ResizeTensors, resizes_with_tensors
 from .model_outputs import SegmentError, compare_aligned, moved, moved_inputs, noise
-from .processes import Runs
+from .processes import Runner
 from .run_request import Named
 from .tolerances import all_pass, allowing_noise, compare, compare_all, coordinate_error
 
@@ -51,7 +49,7 @@ def common(first: Graph, second: Graph) -> list[str]:
     return [name for name in dict.fromkeys(outputs) if name in second.names]
 
 
-def verified(run: Runs, source: Path, result: Path) -> Verification:
+def verified(run: Runner, source: Path, result: Path) -> Verification:
     """Compare two models segment by segment. Raises SegmentError that names the first segment that differs."""
     graph = run.models.read(source)
     names, decisive = common(graph, run.models.read(result)), _decisive(graph)
@@ -110,7 +108,7 @@ class _Ends:
 class _Segments:
     """The source's outputs, and its ``values`` of the tensors at which segments begin and end, in order."""
 
-    run: Runs
+    run: Runner
     source: Path
     result: Path
     graph: Graph
@@ -118,7 +116,7 @@ class _Segments:
     values: Values
 
     @classmethod
-    def between(cls, run: Runs, source: Path, result: Path, names: Sequence[str]) -> _Segments:
+    def between(cls, run: Runner, source: Path, result: Path, names: Sequence[str]) -> _Segments:
         """Return the segments between ``names``, as far as the result has tensors of these shapes, too."""
         (expected, values), (_, others) = _run(run, source, names), _run(run, result, names)
         values = {name: values[name] for name in names if name in values and name in others}
@@ -164,7 +162,7 @@ class _Segments:
         return ends.with_noise(self._ends(self.source, values, values_moved, moving, noise=share))
 
     def _ends(
-        self, model: Path, values: Values, replacements: Values, run: Runs | None = None, **options: Any
+        self, model: Path, values: Values, replacements: Values, run: Runner | None = None, **options: Any
     ) -> _Ends:
         """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
         outputs, others = _run(run or self.run, model, list(values), replacements=replacements, **options)
@@ -172,7 +170,7 @@ class _Segments:
         return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
 
 
-def _run(run: Runs, model: Path, names: Sequence[str], **options: Any) -> tuple[Named, Values]:
+def _run(run: Runner, model: Path, names: Sequence[str], **options: Any) -> tuple[Named, Values]:
     try:
         return run(model, names, **options)
     except VerificationError as problem:
@@ -276,14 +274,14 @@ class _Pair:
     output: tuple[str, str]
 
 
-def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
+def resizes(run: Runner, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
     """Return how each resize compares between two models: its data and its output, as far as either model has them."""
     pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
     mine, theirs = _shown(run, first, pairs, 0), _shown(run, second, pairs, 1)
     return _located(pairs, mine, theirs, tolerance)
 
 
-def resizes_on_the_same_data(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
+def resizes_on_the_same_data(run: Runner, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
     """Return how each resize compares if the second model's gets the first's data, as far as both show these.
 
     Raises VerificationError if the second model does not run so, such as for data of another shape.
@@ -297,7 +295,7 @@ def resizes_on_the_same_data(run: Runs, first: Path, second: Path, tolerance: fl
     return _located(pairs, mine, theirs, tolerance)
 
 
-def _shown(run: Runs, model: Path, pairs: Sequence[_Pair], side: int, replacements: Values | None = None) -> Values:
+def _shown(run: Runner, model: Path, pairs: Sequence[_Pair], side: int, replacements: Values | None = None) -> Values:
     """Return the data and outputs of resizes that a model shows."""
     names = (name for pair in pairs for name in (pair.data[side], pair.output[side]) if name)
     return run(model, list(dict.fromkeys(names)), replacements=replacements)[1]
@@ -334,7 +332,7 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
     return pairs
 
 
-def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
+def cause(run: Runner, source: Path, result: Path, *, layers: bool = True) -> str:
     """Return where a result begins to differ: a resize with the same data, else with ``layers`` any layer."""
     first = next((located for located in resizes(run, source, result) if located.differs), None)
     if first is not None and first.output is not None and not first.is_fed_otherwise:
@@ -346,7 +344,7 @@ def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
     return nothing if layers else ""
 
 
-def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
+def first_layer(run: Runner, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
     """Return the first tensor that differs between two models, in the order in which the first produces them.
 
     A name may mean another tensor in the other model, for example if a following operation was merged. So a tensor
@@ -367,8 +365,8 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
 
 
 def _first(
-    run: Runs, names: Sequence[str], first: Path, second: Path, tolerance: float | None
-) -> tuple[Compared, NDArray[Any]] | None:
+    run: Runner, names: Sequence[str], first: Path, second: Path, tolerance: float | None
+) -> tuple[Compared, Array] | None:
     """Return how the first differing tensor compares, with the first model's values of it; None if none differs.
 
     It narrows an interval: each run compares tensors at equal distances, and the next run those between the first
@@ -394,7 +392,7 @@ def _first(
     return difference
 
 
-def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
+def _matters(run: Runner, second: Path, outputs: Named, name: str, values: Array) -> bool:
     try:
         corrected = run(second, replacements={name: values})[0]
     except VerificationError:  # of another shape: later nodes cannot take it

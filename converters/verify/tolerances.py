@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,7 +321,7 @@ class OutputComparison(Record):
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); {would_pass}{remark}"
 
 
-def summarised(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
+def summarised(compared: Compared, first: Array, second: Array) -> OutputComparison:
     """Return how an output of both models compares, with a summary of its values."""
     return OutputComparison(
         name=compared.name,
@@ -333,7 +332,7 @@ def summarised(compared: Compared, first: NDArray[Any], second: NDArray[Any]) ->
     )
 
 
-def _values(array: NDArray[Any]) -> OutputValues:
+def _values(array: Array) -> OutputValues:
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     numbers = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
@@ -341,7 +340,7 @@ def _values(array: NDArray[Any]) -> OutputValues:
     return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=smallest, mean=mean, largest=largest)
 
 
-def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
+def _histogram(first: Array, second: Array) -> tuple[HistogramBin, ...]:
     """Return the number of differences between successive powers of ten, the smallest first."""
     # The bins follow the data: fixed ones would put all differences of a small model into one.
     apart = absolute_differences(first, second).ravel()

@@ -16,13 +16,7 @@ import ir_interp
 from ir_interp.cli import printed_results
 from ir_interp.cli.command_line import with_options
 from ir_interp.cli.commands import Command, called_command
-from ir_interp.cli.printed_results import (
-    check_image,
-    folded_cells,
-    print_findings,
-    print_result,
-    printed_form,
-)
+from ir_interp.cli.printed_results import check_image, folded_cells, print_findings, print_result, printed_form
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FOREIGN, WITH_RESIZES, FileKind, is_image, listed

@@ -24,13 +24,7 @@ import ir_interp
 from ir_interp.cli import printed_results
 from ir_interp.cli.command_line import with_options
 from ir_interp.cli.commands import called_command
-from ir_interp.cli.printed_results import (
-    check_image,
-    folded_cells,
-    print_findings,
-    print_result,
-    printed_form,
-)
+from ir_interp.cli.printed_results import check_image, folded_cells, print_findings, print_result, printed_form
 from ir_interp.diagnostic_codes import ON_REQUEST, Severity, check_codes, codes_of
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, FileKind, listed

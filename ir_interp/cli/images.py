@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp.cli import printed_results
@@ -32,6 +31,7 @@ from ir_interp.options.resize_options import (
 )
 from ir_interp.plain_text import printable
 from ir_interp.resize_op import ResizeOp, choose
+from ir_interp.shapes import Array
 from ir_interp.views import image_arrays, likeness
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options, caveat(op))
 
 
-def _report(
-    name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions, caveat: str = ""
-) -> None:
+def _report(name: str, source: Path, x: Array, output: Path, y: Array, options: RunOptions, caveat: str = "") -> None:
     record = RunRecord(
         resize=name,
         source=str(source),
@@ -228,7 +226,7 @@ def _report(
     report_written(record, options)
 
 
-def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
+def _write(path: Path, y: Array, op: ResizeOp) -> None:
     if FileKind.of(path) is FileKind.ARRAY:
         with path.open("wb") as file:  # to a path whose extension is in upper case NumPy would add its own
             np.save(file, y, allow_pickle=False)

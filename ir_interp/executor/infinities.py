@@ -27,7 +27,6 @@ from ir_interp.plan.taps import Plan, is_long, window_taps
 from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import Arithmetic, Cubic, Linear
 
-_RUNTIMES = (Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
 _IMAGE_ALONE, _IMAGES, _VOLUMES = 2, 4, 5  # ranks: without and with a batch and channels, and of volumes with both
 
 
@@ -46,7 +45,7 @@ class Reads:
 
 def reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
     """Return the inputs that a runtime reads for float outputs, by axis, last axis first; empty for other resizes."""
-    return _reads(bound, outputs) if bound.spec.arithmetic in _RUNTIMES else {}
+    return _reads(bound, outputs) if bound.spec.arithmetic.reads_unweighted else {}
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +119,7 @@ def _of_onnxruntime(a: Any, m: NDArray[np.float32]) -> tuple[Any, ...]:
 
 def hides(bound: Plan, piece: Piece) -> bool:
     """Return whether a runtime reads an input with weight 0 only, so that no sum shows whether it is infinite."""
-    if bound.spec.arithmetic not in _RUNTIMES:
+    if not bound.spec.arithmetic.reads_unweighted:
         return False
     if is_long(bound):  # all its taps would take too long to compute
         return True

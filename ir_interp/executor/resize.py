@@ -71,8 +71,8 @@ class Prepared:
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
         check_taps(bound, piece.outputs)  # before any are computed
-        in_library = bound.spec.arithmetic.is_library
-        sums_neighbours = dtype.kind in "iu" and (in_library or not infinities.reads(bound, piece.outputs))
+        reads_more = bound.spec.arithmetic.reads_unweighted and infinities.reads(bound, piece.outputs)
+        sums_neighbours = dtype.kind in "iu" and not reads_more
         alone = piece if sums_neighbours else piece.without_neighbours(bound)
         self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
         self._own = None if alone == piece else alone.within(piece)

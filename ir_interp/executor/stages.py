@@ -236,6 +236,7 @@ def tap_sum(indices: Places, weights: Array, start: int, inner: int, dtype: np.d
 
 
 def _stride(places: Places) -> int:
+    """Return the distance between neighbours if it is constant, otherwise 0."""
     steps = np.diff(places)
     return int(steps[0]) if len(steps) and steps[0] > 0 and (steps == steps[0]).all() else 0
 
@@ -352,7 +353,7 @@ def stages(
     assert taps.weights is not None
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
     first, last = int(used[0]), int(used[-1])
-    pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
+    pick = Pick(Span(0, len(used), first, last + 1), used - first, _stride(used), 0)
     # Taps of weight 0 may be inputs that are not copied; any place serves them.
     places = np.minimum(np.searchsorted(used, indices), len(used) - 1)
     return pick, build(places, weights, start, inner, dtype)
@@ -366,13 +367,7 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any],
         return build(indices, taps.weights[start:stop], start, inner, dtype)
     first, last = int(indices.min()), int(indices.max())
     chosen = np.ascontiguousarray(indices[:, 0] - first)
-    return Pick(Span(start, stop, first, last + 1), chosen, _step(chosen), _repeats(chosen, last + 1 - first))
-
-
-def _step(indices: NDArray[np.intp]) -> int:
-    """Return the distance between neighbours if it is constant, otherwise 0."""
-    steps = np.diff(indices)
-    return int(steps[0]) if len(steps) and steps[0] > 0 and (steps == steps[0]).all() else 0
+    return Pick(Span(start, stop, first, last + 1), chosen, _stride(chosen), _repeats(chosen, last + 1 - first))
 
 
 def _repeats(indices: NDArray[np.intp], count: int) -> int:

@@ -14,10 +14,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.executor import byte_proposals, definition, library_sums, ordered_sums, tiles
 from ir_interp.executor.cases import Case
@@ -201,14 +199,14 @@ def run_in_fours(x: Array, bound: Plan, piece: Piece) -> Array:
 _OPAQUE = 255
 
 
-def multiplied_by_alpha(x: NDArray[Any]) -> NDArray[Any]:
+def multiplied_by_alpha(x: Array) -> Array:
     """Return an image whose other channels are multiplied by the last, over 255, rounded."""
     wide = x.astype(np.uint32)
     product = wide[..., :-1] * wide[..., -1:] + 128
     return np.concatenate([((product >> 8) + product) >> 8, wide[..., -1:]], axis=-1).astype(x.dtype)
 
 
-def divided_by_alpha(x: NDArray[Any]) -> NDArray[Any]:
+def divided_by_alpha(x: Array) -> Array:
     """Return an image whose other channels are divided by the last, over 255, truncated; unchanged where that is 0."""
     wide = x.astype(np.uint32)
     alpha = wide[..., -1:]

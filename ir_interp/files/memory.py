@@ -20,11 +20,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.files.writing import is_file
 from ir_interp.plain_text import decimal_real
+from ir_interp.shapes import Array
 
 VARIABLE = "IR_INTERP_MAX_GIB"
 """The environment variable that sets another limit, in GiB."""
@@ -57,7 +57,7 @@ def mapped(file: BufferedReader) -> bytes | mmap.mmap:
     return b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def blocks(array: NDArray[Any], multiple: int = 1) -> Iterator[memoryview]:
+def blocks(array: Array, multiple: int = 1) -> Iterator[memoryview]:
     """Yield the bytes of an array in blocks, so that one mapped from a file is never in memory as a whole.
 
     All blocks but the last hold a ``multiple`` of elements.
@@ -267,12 +267,12 @@ class StoredArray:
     dtype: str
     shape: tuple[int, ...]
 
-    def mapped(self) -> NDArray[Any]:
+    def mapped(self) -> Array:
         """Return the array, mapped from its file; what is written to it stays in memory."""
         return np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
 
 
-def append(array: NDArray[Any], path: Path) -> StoredArray:
+def append(array: Array, path: Path) -> StoredArray:
     """Write an array behind others in a file, which is new if there is none."""
     with path.open("ab") as file:
         file.write(bytes(-file.tell() % _ALIGNMENT))
@@ -281,7 +281,7 @@ def append(array: NDArray[Any], path: Path) -> StoredArray:
     return StoredArray(path=path, offset=offset, dtype=str(array.dtype), shape=array.shape)
 
 
-def created(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def created(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """Return a new array in a file, mapped to be written. Raises OSError if the disk lacks the space."""
     with path.open("xb") as file:
         if hasattr(os, "posix_fallocate"):  # otherwise a full disk ends the process that writes a page

@@ -61,9 +61,7 @@ class Interpolate1:
     @property
     def rank(self) -> int:
         """The rank of the input. Raises SpecError if it is unknown."""
-        if self.shape is None:
-            raise SpecError("the meaning depends on the input's rank, which is unknown here")
-        return len(self.shape)
+        return _rank(self.shape)
 
     @property
     def is_of_images(self) -> bool:
@@ -197,7 +195,7 @@ def _kernel(attributes: Attributes, context: Context) -> Kernel:
     match attributes["mode"]:
         case "nearest":
             return Nearest(rounding=Rounding(attributes["nearest_mode"]))
-        case "linear" if attributes["antialias"] and (antialiases or _rank(context) > 4):
+        case "linear" if attributes["antialias"] and (antialiases or _rank(context.shape) > 4):
             return Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True)
         case "linear" | "linear_onnx":  # no antialias: the page has none for linear_onnx, the CPU none up to rank 4
             return Linear()
@@ -270,10 +268,10 @@ def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
     return tuple(sorted(axes, key=lambda axis: axis % rank if rank else axis))
 
 
-def _rank(context: Context) -> int:
-    if context.shape is None:
+def _rank(shape: PartialShape | None) -> int:
+    if shape is None:
         raise SpecError("the meaning depends on the input's rank, which is unknown here")
-    return len(context.shape)
+    return len(shape)
 
 
 def _target(attributes: Attributes, kind: str) -> Sizes | Scales | AtRunTime:

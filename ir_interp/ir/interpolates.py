@@ -33,7 +33,7 @@ class MissingBinaryError(ReadError):
     """The .bin that holds a constant is missing."""
 
 
-def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
+def read_constant(layer: Layer, binary: Path) -> Array:
     """Return the value of a Const layer, mapped from the .bin.
 
     Raises ReadError if the constant exceeds the file, MissingBinaryError if there is no file.
@@ -61,7 +61,7 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
     return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
 
 
-def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> Array:
     """Return 4-bit numbers, the first in the low bits, or 1-bit numbers, the first in the highest bit."""
     if dtype == np.bool_:
         return np.unpackbits(octets).astype(dtype)

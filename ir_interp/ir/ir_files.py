@@ -17,14 +17,13 @@ from typing import Any, TypeVar
 import ml_dtypes
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.files.kinds import is_beside, opened
 from ir_interp.files.memory import allow_files
 from ir_interp.files.writing import exists, is_file, is_folder, real
 from ir_interp.plain_text import decimal_integer as integer_of, decimal_real as real_of
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import Array, PartialShape
 
 _BITS = {
     "f64": np.float64,
@@ -142,7 +141,7 @@ class Net:
     info: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
     _readers: dict[tuple[int, int], list[Layer]] = field(default_factory=dict, compare=False, repr=False)
-    folded: dict[tuple[int, int], NDArray[Any] | None] = field(default_factory=dict, compare=False, repr=False)
+    folded: dict[tuple[int, int], Array | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def has_dynamic_ranks(self) -> bool:

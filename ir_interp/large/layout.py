@@ -17,7 +17,6 @@ from math import prod
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError
@@ -58,7 +57,7 @@ class Work:
         """The shape of the output."""
         return planned(self.spec, self.shape).out_shape
 
-    def resized(self, x: NDArray[Any], piece: Slices) -> NDArray[Any]:
+    def resized(self, x: Array, piece: Slices) -> Array:
         """Return a piece of the output from the part of the input that it needs."""
         if self.is_masked or self.missing.nodata is not None:
             return missing_pixels.resize(x, self.spec, self.missing, piece, self.shape)

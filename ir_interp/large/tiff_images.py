@@ -21,7 +21,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
@@ -31,7 +30,7 @@ from ir_interp.files.writing import exists
 from ir_interp.large.layout import Layout, Slices, Work
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
-from ir_interp.shapes import Shape
+from ir_interp.shapes import Array, Shape
 from ir_interp.specs import Alpha, Nearest, ResizeSpec
 
 if TYPE_CHECKING:
@@ -243,7 +242,7 @@ class Raster:
         expected = "expected a call of Pillow on uint8 LA or RGBA, as pillow:bicubic, or nearest"
         raise SpecError(f"{problem} would colour their neighbours; {expected}; {remedy}")
 
-    def read(self, piece: Slices, values: NDArray[Any]) -> None:
+    def read(self, piece: Slices, values: Array) -> None:
         """Fill an array with a piece. Raises ReadError for a block that cannot be decoded."""
         from rasterio.windows import Window
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.files.writing import exists
 from ir_interp.large.layout import Layout, Place, Slices, Work, for_each
 from ir_interp.plan.moved_coordinates import pixel_grid
-from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.shapes import Array, Shape, resolve_axes
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel"} | dict.fromkeys("zyx", "space")
 _ORDER = ("time", "channel", "space")
@@ -203,7 +202,7 @@ class ZarrArray:
         """The format of what is made from it."""
         return 2 if self.array.metadata.zarr_format == 2 else 3
 
-    def read(self, piece: Slices, values: NDArray[Any]) -> None:
+    def read(self, piece: Slices, values: Array) -> None:
         """Fill an array with a piece. Raises ReadError for a chunk that cannot be decoded."""
         from zarr.core.buffer import default_buffer_prototype
 

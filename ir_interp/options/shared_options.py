@@ -40,6 +40,7 @@ from ir_interp.options.declaration import (
 )
 from ir_interp.pipelines.rules import Backend
 from ir_interp.plain_text import name_keywords
+from ir_interp.shapes import Array
 from ir_interp.translation.dialect import Semantics
 
 IMAGE_RANK = 4
@@ -119,7 +120,7 @@ class Images:
         scale = self.scale or ((1.0,) if factor > 1 else ())
         return tuple(factor * number for number in self.mean), tuple(factor * number for number in scale)
 
-    def normalised(self, pixels: NDArray[Any], depth_axis: int) -> NDArray[np.float32]:
+    def normalised(self, pixels: Array, depth_axis: int) -> NDArray[np.float32]:
         """Return pixels as floats; ``depth_axis`` is that of the channels."""
         shape = [1] * pixels.ndim
         shape[depth_axis] = -1

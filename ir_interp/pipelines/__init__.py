@@ -1,5 +1,6 @@
 """Preprocessing pipelines as data: the steps between an image and the input of a model.
 
-``pipeline`` has the steps and their list, ``rules`` the rules of sizes and alpha. ``pipeline_source`` reads any source;
-``huggingface`` and ``torchvision_transforms`` read configurations of these. ``source_code`` writes a pipeline as code.
+``steps`` has every step, ``pipeline`` their list, ``rules`` the rules of sizes and alpha. ``pipeline_source`` reads any
+source; ``huggingface`` and ``torchvision_transforms`` read configurations of these. ``source_code`` writes a pipeline
+as code.
 """

@@ -17,19 +17,7 @@ import numpy as np
 from ir_interp.arguments import natural, positive, real, reals
 from ir_interp.errors import ReadError, SpecError, likely
 from ir_interp.pipelines.huggingface_classes import PROCESSORS, REASONS, Family
-from ir_interp.pipelines.pipeline import (
-    CentreCrop,
-    ImageStep,
-    Normalise,
-    PadTo,
-    Pipeline,
-    Place,
-    Product,
-    Rescale,
-    Resize,
-    ReverseChannels,
-    check_single,
-)
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import (
     AlphaRule,
     Backend,
@@ -43,6 +31,18 @@ from ir_interp.pipelines.rules import (
     SidesWithin,
     SizeRounding,
     SizeRule,
+)
+from ir_interp.pipelines.steps import (
+    CentreCrop,
+    ImageStep,
+    Normalise,
+    PadTo,
+    Place,
+    Product,
+    Rescale,
+    Resize,
+    ReverseChannels,
+    check_single,
 )
 
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers

@@ -25,7 +25,9 @@ from ir_interp.ir.interpolates import fold, read_layer
 from ir_interp.ir.ir_files import Layer, Net, nets
 from ir_interp.options.shared_options import Images
 from ir_interp.pipelines import huggingface, torchvision_transforms
-from ir_interp.pipelines.pipeline import (
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.rules import AlphaRule, Backend, Exactly, ShorterSide, SizeRounding
+from ir_interp.pipelines.steps import (
     AXES,
     MODES,
     WRITTEN,
@@ -33,7 +35,6 @@ from ir_interp.pipelines.pipeline import (
     ImageStep,
     Interpolate,
     Normalise,
-    Pipeline,
     Product,
     Rescale,
     Resize,
@@ -41,7 +42,6 @@ from ir_interp.pipelines.pipeline import (
     Scale,
     letterbox,
 )
-from ir_interp.pipelines.rules import AlphaRule, Backend, Exactly, ShorterSide, SizeRounding
 from ir_interp.shapes import Array
 from ir_interp.specs import Sizes
 from ir_interp.translation.dialect import Semantics

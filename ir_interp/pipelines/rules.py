@@ -1,22 +1,21 @@
 """Rules of a pipeline: its library, the fourth channel, and the height and width that a step produces.
 
-Each rule of sizes contains its formula once, for two kinds of numbers: float64 scalars of ``numpy``, and ONNX nodes
-with float64 tensors (``Functions``). Sizes are integers, which float64 represents exactly; each division is rounded as
-in Python.
+Each rule of sizes contains its formula once, for three kinds of numbers: float64 scalars of ``numpy``, ONNX nodes with
+float64 tensors (``Functions``), and expressions of source code. Sizes are integers, which float64 represents exactly;
+each division is rounded as in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Protocol, assert_never, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.shapes import Exact
+from ir_interp.shapes import Array, Exact
 
 
 class Backend(Enum):
@@ -53,18 +52,18 @@ class AlphaRule(Enum):
         return f"images with alpha: {self.value}{older}"
 
 
-def without_alpha(x: NDArray[Any], rule: AlphaRule, name: str) -> NDArray[Any]:
+def without_alpha(x: Array, rule: AlphaRule, name: str) -> Array:
     """Return an image, uint8 [height, width, 4], with 3 channels. Raises ShapeError if the pipeline refuses alpha."""
     if rule is AlphaRule.REFUSED:
         raise ShapeError(f"{name or 'the pipeline'} takes no images with alpha; expected uint8 [height, width, 3]")
     return blended(x[..., :3], x[..., 3:]) if rule is AlphaRule.OVER_WHITE else x[..., :3]
 
 
-def blended(colours: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
+def blended(colours: Array, alpha: Array) -> Array:
     """Return colours over white, as ``alpha_composite`` of Pillow rounds them: weights of 7 bits more than alpha."""
     colours, alpha = colours.astype(np.int32), alpha.astype(np.int32)
     whole = over_white(colours, alpha)
-    pixels: NDArray[Any] = ((whole // 2 + whole * 128) // 2**15).astype(np.uint8)
+    pixels: Array = ((whole // 2 + whole * 128) // 2**15).astype(np.uint8)
     return pixels
 
 
@@ -156,9 +155,9 @@ class OutputSize:
     """A rule: the output height and width of an image. Its integers are positive; SpecError names one that is not."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if field.type == "int" and getattr(self, field.name) < 1:
-                raise SpecError(f"{field.name} is {getattr(self, field.name)}; expected a positive integer")
+        for each in fields(self):
+            if each.type == "int" and getattr(self, each.name) < 1:
+                raise SpecError(f"{each.name} is {getattr(self, each.name)}; expected a positive integer")
 
     @property
     def text(self) -> str:
@@ -456,3 +455,112 @@ SizeRule = (
 
 RULES: tuple[type[SizeRule], ...] = get_args(SizeRule)
 """All rules, for readers of JSON."""
+
+
+# Rules as source code: their formulas, run with expressions for numbers.
+
+
+def _infix(form: str) -> Callable[[_Number, object], _Number]:
+    """Return the method of an operator, which is written as ``form``."""
+    return lambda number, other: _Number(form.format(number.text, _text(other)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Number:
+    """An expression of float64, in Python or C++."""
+
+    text: str
+
+    __add__ = _infix("({} + {})")
+    __mul__ = _infix("({} * {})")
+    __rmul__ = _infix("({1} * {0})")
+    __truediv__ = _infix("({} / {})")
+    __rtruediv__ = _infix("({1} / {0})")
+    __rsub__ = _infix("({1} - {0})")
+    __lt__ = _infix("({} < {})")
+    __le__ = _infix("({} <= {})")
+    __gt__ = _infix("({} > {})")
+    __eq__ = _infix("({} == {})")  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _text(number: Any) -> str:
+    return number.text if isinstance(number, _Number) else repr(float(number))
+
+
+def _function(name: str) -> Callable[..., _Number]:
+    return lambda expressions, *numbers: expressions.called(name, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """NumPy's functions as expressions of a language, in the ``forms`` by name."""
+
+    forms: Mapping[str, str]
+
+    def called(self, name: str, *numbers: Any) -> _Number:
+        """Return the value of a function."""
+        return _Number(self.forms[name].format(*map(_text, numbers)))
+
+    def rounded(self, rounding: SizeRounding, number: str) -> str:
+        """Return an expression, rounded."""
+        return _text(rounding.apply(_Number(number), self))
+
+    floor, ceil, rint, abs = map(_function, ("floor", "ceil", "rint", "abs"))
+    minimum, maximum, where = map(_function, ("minimum", "maximum", "where"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula(Expressions):
+    """A formula as lines, of which each declares a variable with the value of a function."""
+
+    declaration: str
+    lines: list[str] = field(default_factory=list)
+
+    def called(self, name: str, *numbers: Any) -> _Number:
+        """Return the variable of a function's value."""
+        variable = _Number(f"v{len(self.lines)}")
+        self.lines.append(self.declaration.format(variable.text, Expressions.called(self, name, *numbers).text))
+        return variable
+
+
+_PYTHON = {
+    "floor": "math.floor({})",
+    "ceil": "math.ceil({})",
+    "rint": "round({})",
+    "abs": "abs({})",
+    "minimum": "min({}, {})",
+    "maximum": "max({}, {})",
+    "where": "{1} if {0} else {2}",
+}
+_C = {
+    "floor": "std::floor({})",
+    "ceil": "std::ceil({})",
+    "rint": "std::nearbyint({})",
+    "abs": "std::abs({})",
+    "minimum": "std::min({}, {})",
+    "maximum": "std::max({}, {})",
+    "where": "{} ? {} : {}",
+}
+IN_PYTHON, IN_CPP = Expressions(_PYTHON), Expressions(_C)
+
+
+def sized_in_python(rule: SizeRule, shape: str = "x.shape[:2]") -> Iterator[str]:
+    """Yield lines that set ``height`` and ``width`` by a rule, from the variable ``shape``."""
+    if rule.fixed is not None:
+        yield "height, width = {}, {}".format(*rule.fixed)
+        return
+    yield f"height, width = {shape}"
+    formula = _Formula(_PYTHON, "{} = {}")
+    sizes = rule.of(_Number("height"), _Number("width"), formula)
+    yield from formula.lines
+    yield "height, width = int({}), int({})".format(*map(_text, sizes))
+
+
+def sized_in_cpp(rule: SizeRule) -> Iterator[str]:
+    """Yield lines of C++ that set ``height`` and ``width`` by a rule, from the image x."""
+    formula = _Formula(_C, "const double {} = {};")
+    sizes = rule.of(_Number("double(x.rows)"), _Number("double(x.cols)"), formula)
+    yield from formula.lines
+    for name, size in zip(("height", "width"), sizes, strict=True):
+        yield f"const int {name} = int({_text(size)});"

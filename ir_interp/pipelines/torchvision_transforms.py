@@ -18,8 +18,9 @@ import numpy as np
 
 from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.pipelines.pipeline import CentreCrop, ImageStep, Normalise, Pipeline, Product, Rescale, Resize
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, ShorterSide, SizeRounding, SizeRule
+from ir_interp.pipelines.steps import CentreCrop, ImageStep, Normalise, Product, Rescale, Resize
 
 _LINE = re.compile(r"(\w+)\((.*)\)$")
 

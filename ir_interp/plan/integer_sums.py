@@ -24,7 +24,7 @@ from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.library_passes import Pass, window_passes
 from ir_interp.plan.library_weights import Sampled, filtered, four, pair, whole
 from ir_interp.plan.taps import Plan, Taps, is_long, plan, segments, window_taps
-from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.shapes import Array, Shape, resolve_axes
 from ir_interp.specs import (
     Alpha,
     Antialias,
@@ -353,7 +353,7 @@ class Windows:
 
     axis: int
     first: NDArray[np.intp]
-    weights: NDArray[Any]
+    weights: Array
 
     @property
     def largest(self) -> int:
@@ -442,7 +442,7 @@ def _length(piece: Piece, axis: int) -> int:
     return stop - start
 
 
-def gathered(axis: int, in_size: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
+def gathered(axis: int, in_size: int, indices: NDArray[np.intp], weights: Array) -> Windows:
     """Return taps as windows: weights of the same pixel are added up, and those of 0 are dropped."""
     used = weights != 0
     lowest = np.where(used, indices, in_size - 1).min(axis=1)
@@ -532,7 +532,7 @@ def error_bound(first: Windows, second: Windows, most: float, bits: int) -> floa
     return float(errors_of_errors * _ULP * (most * np.ldexp(summed, -bits) + _ENDS * most))
 
 
-def _growth(weights: NDArray[Any]) -> tuple[float, float]:
+def _growth(weights: Array) -> tuple[float, float]:
     """Return the largest sum of absolute weights of an output, and of the sizes of its products and sums so far.
 
     Sums of even and of odd taps are no larger, but one more sum joins them.

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -393,7 +392,7 @@ _HELD = 2**24  # float32 represents every integer up to here
 _SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
 
 
-def counted_pixels(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
+def counted_pixels(axis: AxisPlan) -> tuple[Array, Array]:
     """Return indices and weights of the pixels that are counted along an axis; the last block may have fewer."""
     indices, weights = library_weights.covered(axis)
     return indices.astype(np.intp), weights

@@ -36,11 +36,11 @@ from ir_interp.specs import (
     Cubic,
     IntegerRounding,
     Integers,
-    Kernel,
     Lanczos,
     Linear,
     ResizeSpec,
 )
+from ir_interp.specs.resize_spec import has_own_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -525,19 +525,11 @@ def covered_in_singles(axis: AxisPlan) -> Weighted:
 
 
 _TRANSLATE = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
-_OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
-
-
-def is_own(kernel: Kernel, arithmetic: Arithmetic) -> bool:
-    """Return whether a library has another formula than the kernel's, not only other number types."""
-    if isinstance(kernel, Area):
-        return arithmetic in _OPENCV
-    return arithmetic is Arithmetic.TENSORFLOW and isinstance(kernel, Cubic) and not kernel.is_antialiased
 
 
 def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) -> Weighted | None:
     """Return the taps of an axis in the order of its library; None if the order makes no difference."""
-    if axis.arithmetic in _OPENCV and isinstance(kernel, Area):
+    if isinstance(kernel, Area) and has_own_weights(kernel, axis.arithmetic):
         return covered_in_growing(axis) if any_growing else covered(axis)
     if axis.arithmetic is Arithmetic.OPENCV and isinstance(kernel, Linear | Cubic | Lanczos):
         return neighbours_in_singles(kernel, axis)
@@ -545,7 +537,7 @@ def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) ->
         return neighbours_of_ipp(kernel, axis)
     if isinstance(kernel, Area):
         return covered_in_singles(axis) if axis.arithmetic in _TRANSLATE else None
-    if isinstance(kernel, Cubic) and is_own(kernel, axis.arithmetic):
+    if isinstance(kernel, Cubic) and has_own_weights(kernel, axis.arithmetic):
         return tabulated(kernel, axis)
     if axis.arithmetic in _TRANSLATE and formulas.sums_to_one(kernel):
         return translated(kernel, axis)

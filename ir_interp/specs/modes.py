@@ -187,6 +187,11 @@ class Arithmetic(Word):
         """Whether ``scales`` give sizes that are rounded half to even instead of down."""
         return self in _ROUNDED
 
+    @property
+    def reads_unweighted(self) -> bool:
+        """Whether its runtime reads inputs of weight 0 as well, so that infinities reach more outputs."""
+        return self in (Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
+
 
 _ROUNDED = {Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP, Arithmetic.SCIPY}
 

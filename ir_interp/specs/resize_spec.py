@@ -22,6 +22,7 @@ from ir_interp.specs.modes import (
     AtRunTime,
     Between,
     Coordinates,
+    Cubic,
     IntegerRounding,
     Integers,
     Kernel,
@@ -559,6 +560,13 @@ _OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {
     Arithmetic.JAX: IntegerRounding.HALF_EVEN,
     Arithmetic.SCIPY: IntegerRounding.HALF_AWAY,
 }
+
+
+def has_own_weights(kernel: Kernel, arithmetic: Arithmetic) -> bool:
+    """Return whether a library has another formula than the kernel's, not only other number types."""
+    if isinstance(kernel, Area):
+        return arithmetic in (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+    return arithmetic is Arithmetic.TENSORFLOW and isinstance(kernel, Cubic) and not kernel.is_antialiased
 
 
 def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import Difference, SpecError
-from ir_interp.plan.library_weights import is_own
 from ir_interp.plan.taps import Plan, Taps, axis_taps, plan
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.specs import (
@@ -46,6 +45,7 @@ from ir_interp.specs import (
     Sizes,
     Step,
 )
+from ir_interp.specs.resize_spec import has_own_weights
 
 WHOLE_WINDOW = (0.0, 1.0)
 
@@ -170,7 +170,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> Mapping[str, H
     named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside, "border": kernel.border}
     named |= _kernel_parameters(kernel)
-    if is_own(kernel, spec.arithmetic):
+    if has_own_weights(kernel, spec.arithmetic):
         named["weights"] = f"those of {spec.arithmetic}"
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     named["output length"] = _output_length(spec)
@@ -447,7 +447,7 @@ def taps_by_axis(bound: Plan) -> dict[int, Taps]:
     """Return taps by axis: copied pixels in the spec's arithmetic, weights from exact coordinates."""
     kernel, arithmetic = bound.spec.kernel, bound.spec.arithmetic
     is_crop = isinstance(bound.spec.coordinates, Crop)
-    if not (isinstance(kernel, Nearest) or is_crop or is_own(kernel, arithmetic)):
+    if not (isinstance(kernel, Nearest) or is_crop or has_own_weights(kernel, arithmetic)):
         bound = replace(bound, axes=tuple(replace(axis, arithmetic=Arithmetic.EXACT) for axis in bound.axes))
     return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
 

@@ -29,7 +29,7 @@ from ir_interp.plain_text import printable
 from ir_interp.plan import formulas
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import ARRAYS, PartialShape, resolve_axes
+from ir_interp.shapes import ARRAYS, Array, PartialShape, resolve_axes
 from ir_interp.specs import Arithmetic, AtRunTime, Continuous, Kernel, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed_axes
@@ -126,7 +126,7 @@ class Resized:
     """An image under one configuration: a plane of values, or of three colours in their last axis, and its name."""
 
     name: str
-    values: NDArray[Any]
+    values: Array
 
 
 def draw_weights(axis: AxisTable, title: str) -> Figure:
@@ -208,7 +208,7 @@ def draw_kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Fi
     return figure
 
 
-def _curve(shape: Continuous, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def _curve(shape: Continuous, scale: float) -> tuple[Array, Array]:
     """Return a kernel as the taps of an axis of this scale have it, but for what edges do."""
     widening = min(scale, 1.0) if shape.is_antialiased else 1.0
     reach = float(formulas.radius(shape)) / widening
@@ -245,7 +245,7 @@ def draw_images(first: Resized, second: Resized, title: str) -> Figure:
     return figure
 
 
-def _draw_difference(figure: Figure, plot: Axes, difference: NDArray[Any]) -> None:
+def _draw_difference(figure: Figure, plot: Axes, difference: Array) -> None:
     largest = float(np.nanmax(difference, initial=0.0))
     shown = plot.imshow(difference, cmap="Greys", vmin=0, vmax=largest or 1.0, interpolation="nearest")
     figure.colorbar(shown, ax=plot, fraction=0.05, pad=0.03)
@@ -255,7 +255,7 @@ def _draw_difference(figure: Figure, plot: Axes, difference: NDArray[Any]) -> No
         plot.text(0.5, 0.5, "none", ha="center", va="center", transform=plot.transAxes)
 
 
-def draw_plane(values: NDArray[Any], axes: Sequence[int]) -> NDArray[np.float64]:
+def draw_plane(values: Array, axes: Sequence[int]) -> NDArray[np.float64]:
     """Return the first plane of an array along two axes: the last ones of ``axes``, or the last of all.
 
     Of pixels, uint8 with one more axis of length 3, it is all three colours, in the last axis. Raises ShapeError where
@@ -498,7 +498,7 @@ def _of_pictures(spec: ResizeSpec, declared: PartialShape | None) -> ResizeSpec:
     return replace(spec, axes=axes).only(resized)
 
 
-def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Figure:
+def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: Array | None = None) -> Figure:
     """Return a figure of an image as a resize would have it, and as a runtime has it that computes another.
 
     ``pixels`` are rows, columns and perhaps colours, uint8; by default rings. The image is resized as much as the

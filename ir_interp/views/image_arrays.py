@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.files.kinds import IMAGES, FileKind, check_regular, extension, further_bands, is_raster, is_tiff
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
+def array_or_image(path: Path, op: ResizeOp) -> Array:
     """Return an array (.npy) or an image as the input of a resize. Raises ReadError where it is neither."""
     return array(path) if FileKind.of(path) is FileKind.ARRAY else read(path, op)
 
@@ -33,7 +33,7 @@ BROKEN_ARRAY = (ValueError, EOFError, TypeError, ArithmeticError, TokenError)
 """What NumPy raises for an array that is cut off or damaged, whose header it reads as Python."""
 
 
-def array(path: Path) -> NDArray[Any]:
+def array(path: Path) -> Array:
     """Return an array (.npy). Raises ReadError where it is none."""
     try:
         check_regular(path)
@@ -117,7 +117,7 @@ def orientation(path: Path) -> int:
     return 1
 
 
-def pixels(path: Path) -> NDArray[Any]:
+def pixels(path: Path) -> Array:
     """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
     with opened(path) as picture:
         values = np.asarray(plain(picture, path))
@@ -133,7 +133,7 @@ def plain(picture: Image, path: Path) -> Image:
     return picture.convert(mode)
 
 
-def read(path: Path, op: ResizeOp) -> NDArray[Any]:
+def read(path: Path, op: ResizeOp) -> Array:
     """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
     deep = pixels(path)
     match _rank(op):
@@ -147,7 +147,7 @@ def read(path: Path, op: ResizeOp) -> NDArray[Any]:
             raise ShapeError(f"an image of {deep.shape[2]} channels does not fit an input of rank {rank}")
 
 
-def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
+def write(path: Path, y: Array, op: ResizeOp) -> None:
     """Save one image of the layout that ``read`` gives. Raises ShapeError where ``y`` is none."""
     deep = y[0] if y.ndim == 4 and y.shape[0] == 1 else y
     if deep.ndim == 3:
@@ -160,12 +160,12 @@ def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
     save(deep, path)
 
 
-def save(pixels: NDArray[Any], path: Path) -> None:
+def save(pixels: Array, path: Path) -> None:
     """Save rows and columns, and channels if there are any, as an image. Raises IrInterpError where no image is so."""
     _encode(pixels, path, path)
 
 
-def check_format(path: Path, like: NDArray[Any]) -> None:
+def check_format(path: Path, like: Array) -> None:
     """Raise IrInterpError where no image of such values can be written under a name: a single pixel is, into memory."""
     _encode(np.zeros((1, 1, *like.shape[2:]), like.dtype), path, _Named(path.name))
 
@@ -178,7 +178,7 @@ class _Named(io.BytesIO):
         self.name = name
 
 
-def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
+def _encode(pixels: Array, path: Path, file: Path | _Named) -> None:
     if extension(path) not in pillow().registered_extensions():
         problem = f"unknown extension {path.suffix!r}" if path.suffix else "it has no extension"
         expected = f"expected one of {', '.join(sorted(IMAGES))}"

@@ -232,7 +232,7 @@ def test_a_model_that_onnxruntime_optimized_for_one_processor(capsys: pytest.Cap
 def test_what_does_not_run_can_be_written_all_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ir_interp.converters.verify.requests._SECONDS", 0.01)
+    monkeypatch.setattr("ir_interp.converters.verify.processes._SECONDS", 0.01)
     code, _, errors = command(capsys, "convert", "a.onnx", "b.xml")
     assert code == 1
     advice = "; nothing was written; --no-verify writes it unverified, and it may compute something else\n"

@@ -10,8 +10,8 @@ import pytest
 
 import ir_interp
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.pipelines.pipeline import Resize
 from ir_interp.pipelines.rules import Exactly
+from ir_interp.pipelines.steps import Resize
 
 _IMAGE = np.random.default_rng(0).integers(0, 256, (12, 10), np.uint8)
 

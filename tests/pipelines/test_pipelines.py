@@ -18,7 +18,6 @@ from ir_interp.converters.decompose.tensor import Functions
 from ir_interp.converters.onnx.onnx_graph import Graph
 from ir_interp.converters.onnx.operators import tensor
 from ir_interp.pipelines import pipeline_source
-from ir_interp.pipelines.pipeline import Resize
 from ir_interp.pipelines.rules import (
     NUMPY,
     ByRatio,
@@ -33,6 +32,7 @@ from ir_interp.pipelines.rules import (
     SidesWithin,
     SizeRounding,
 )
+from ir_interp.pipelines.steps import Resize
 from tests.preprocess.test_preprocess import identity, image, letterboxed, made
 
 PLAIN = {

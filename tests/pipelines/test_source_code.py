@@ -11,7 +11,8 @@ import ir_interp
 from ir_interp import InexactError, Pipeline
 from ir_interp.cli.main import main
 from ir_interp.pipelines import source_code
-from ir_interp.pipelines.pipeline import (
+from ir_interp.pipelines.rules import Exactly, Inside, Multiple, ShorterSide, SizeRounding
+from ir_interp.pipelines.steps import (
     CentreCrop,
     Interpolate,
     Normalise,
@@ -24,7 +25,6 @@ from ir_interp.pipelines.pipeline import (
     Scale,
     letterbox,
 )
-from ir_interp.pipelines.rules import Exactly, Inside, Multiple, ShorterSide, SizeRounding
 
 COLOURS = (0.485, 0.456, 0.406)
 CROP = CentreCrop(

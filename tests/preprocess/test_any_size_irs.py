@@ -13,8 +13,8 @@ import pytest
 import ir_interp
 from ir_interp import InexactError, Pipeline
 from ir_interp.converters.preprocess import any_size_resize
-from ir_interp.pipelines.pipeline import CentreCrop, Resize, letterbox
 from ir_interp.pipelines.rules import ByRatio, Exactly, ShorterSide, SizeRounding
+from ir_interp.pipelines.steps import CentreCrop, Resize, letterbox
 from tests.preprocess.test_preprocess import identity, image
 
 SIZE = (14, 20)

@@ -13,8 +13,8 @@ import pytest
 import ir_interp
 from ir_interp import Pipeline, ShapeError, VerificationError
 from ir_interp.converters.preprocess import preprocessed_model, step_nodes
-from ir_interp.pipelines.pipeline import Normalise, PadTo, Place, Rescale, Resize
 from ir_interp.pipelines.rules import Exactly
+from ir_interp.pipelines.steps import Normalise, PadTo, Place, Rescale, Resize
 from tests.preprocess.test_preprocess import SIZE, identity
 
 PIPELINE = Pipeline(

@@ -19,8 +19,8 @@ from PIL import Image
 import ir_interp
 from ir_interp import Images, InexactError, IrInterpError, Pipeline, ReadError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.pipelines.pipeline import Resize
 from ir_interp.pipelines.rules import Exactly, ShorterSide
+from ir_interp.pipelines.steps import Resize
 from ir_interp.views.likeness import call, resized
 
 Array = NDArray[Any]

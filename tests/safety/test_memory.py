@@ -13,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Linear, ResizeSpec, Sizes
-from ir_interp.converters.verify.requests import declared_bytes
+from ir_interp.converters.verify.processes import declared_bytes
 from ir_interp.converters.workers import started
 from ir_interp.files import memory
 from tests.support.commands import command

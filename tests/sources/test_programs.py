@@ -669,7 +669,7 @@ def test_a_resize_that_cannot_be_read_hides_no_other() -> None:
     report = ir_interp.audit(saved("net.pt2", Mixed()))
     assert [row.op.spec.kernel.word for row in report.rows] == ["linear", "nearest"]
     [unread] = report.unread
-    assert (unread.name, unread.problem) == (
+    assert (unread.resize, unread.problem) == (
         "_upsample_bilinear2d_aa",
         "antialias requires bilinear, bicubic or lanczos, without align_corners",
     )

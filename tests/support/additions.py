@@ -12,6 +12,9 @@ from textwrap import indent
 
 from tests.support.places import ROOT
 
+REPORTED = "mypy then reports"
+"""The words of a page above the blocks whose places mypy reports once those above are added."""
+
 _BLOCK = re.compile(r"`([\w/]+\.py)`(?:, (above|in place of) `([^\n]+)`)?:\n\n```(?:python|text)\n(.*?)```", re.DOTALL)
 
 
@@ -20,9 +23,19 @@ def additions(page: Path) -> list[tuple[str, str, str, str]]:
     return _BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
-def add(page: str, folder: Path) -> set[str]:
-    """Add the blocks of a page of docs/ to a copy of the project in a folder; return the files."""
-    blocks = additions(ROOT / "docs" / page)
+def files(page: str) -> tuple[set[str], set[str]]:
+    """Return the files that a page of docs/ adds to, and the others that mypy reports then."""
+    chosen, _, reported = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(REPORTED)
+    names = {name for name, *_ in _BLOCK.findall(chosen)}
+    return names, {name for name, *_ in _BLOCK.findall(reported)} - names
+
+
+def add(page: str, folder: Path, *, is_whole: bool = True) -> set[str]:
+    """Add the blocks of a page of docs/ to a copy of the project in a folder; return the files.
+
+    Unless ``is_whole``, those whose places mypy reports are left out.
+    """
+    blocks = [block for block in additions(ROOT / "docs" / page) if is_whole or block[0] in files(page)[0]]
     for name, place, line, text in blocks:
         path = folder / name
         path.parent.mkdir(exist_ok=True)

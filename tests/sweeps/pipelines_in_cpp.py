@@ -23,18 +23,6 @@ from numpy.typing import NDArray
 
 from ir_interp import IrInterpError, Pipeline
 from ir_interp.pipelines import source_code
-from ir_interp.pipelines.pipeline import (
-    CentreCrop,
-    ImageStep,
-    Normalise,
-    PadTo,
-    Place,
-    Product,
-    Rescale,
-    Resize,
-    ReverseChannels,
-    Scale,
-)
 from ir_interp.pipelines.rules import (
     ByRatio,
     Exactly,
@@ -47,6 +35,18 @@ from ir_interp.pipelines.rules import (
     SidesWithin,
     SizeRounding,
     SizeRule,
+)
+from ir_interp.pipelines.steps import (
+    CentreCrop,
+    ImageStep,
+    Normalise,
+    PadTo,
+    Place,
+    Product,
+    Rescale,
+    Resize,
+    ReverseChannels,
+    Scale,
 )
 
 Array = NDArray[Any]

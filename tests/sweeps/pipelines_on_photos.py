@@ -34,9 +34,9 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, InexactError, Pipeline
-from ir_interp.pipelines.pipeline import Interpolate, Normalise, Rescale, Resize, Scale
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.rules import Exactly
+from ir_interp.pipelines.steps import Interpolate, Normalise, Rescale, Resize, Scale
 from ir_interp.pipelines.torchvision_transforms import read_text
 from ir_interp.plan.taps import axis_taps, plan
 from tests.pipelines.key_effects import title

@@ -2,7 +2,8 @@
 
 ``python -m tests.sweeps.structure`` prints a table of ``ir_interp/`` and ``converters/``, with the goal of each
 measure, and exits with 1 where one is missed. ``--root DIR`` measures another checkout. ``--entered`` also counts the
-modules that calls enter, each in a fresh process; the one for programs needs torch.
+modules that calls enter, each in a fresh process; the one for programs needs torch. The files touched to add something
+are those of the pages docs/adding-*.md, which ``tests/test_adding.py`` really adds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from types import FrameType
 
 import numpy as np
 
+from tests.support.additions import files
 from tests.support.places import ROOT
 from tests.support.sweeps import aligned
 
@@ -101,6 +103,18 @@ def _measures(root: Path) -> list[_Measure]:
         _Measure(name="cases for all that no other takes", value=sum(map(_is_wildcard, nodes)), goal=0),
         _Measure(name="test modules that import internals", value=sum(map(_imports_internals, tests)), goal=99),
     ]
+
+
+_ADDED = {"option": 3, "mode": 3, "step": 2, "emitter": 2}
+"""The most files to touch for one more, besides those that mypy names."""
+
+
+def _additions() -> Iterator[_Measure]:
+    for thing, goal in _ADDED.items():
+        article = "an" if thing[0] in "eo" else "a"
+        chosen, reported = files(f"adding-{article}-{thing}.md")
+        named = f", besides {len(reported)} that mypy names" if reported else ""
+        yield _Measure(name=f"files touched to add {article} {thing}{named}", value=len(chosen), goal=goal)
 
 
 _ENTERED = {
@@ -191,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             call = _call(given.case, Path(folder))
             print(*(len(_entered(call)) for _ in range(2)))
         return 0
-    measures = [*_measures(given.root), *(_calls() if given.entered else ())]
+    measures = [*_measures(given.root), *_additions(), *(_calls() if given.entered else ())]
     print(aligned([measure.row for measure in measures]))
     return int(any(measure.value > measure.goal for measure in measures))
 

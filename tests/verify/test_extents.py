@@ -10,7 +10,7 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters import workers
-from ir_interp.converters.verify import conversion, graphs, processes
+from ir_interp.converters.verify import conversion, graphs, processes, trials
 from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.inputs import Inputs
@@ -124,14 +124,14 @@ def test_a_conversion_is_refused_for_what_goes_wrong_at_odd_sizes(
     assert report.verification.shapes == {"x": (1, 3, 64, 64)}
     others = ((2, 3, 45, 67), (1, 3, 2, 3), (1, 3, 113, 64), (1, 3, 64, 41), (1, 3, 97, 41), (1, 3, 32, 128))
     assert report.verification.more_shapes == tuple({"x": shape} for shape in others)
-    whole = processes.Runs.__call__
+    whole = processes.Runner.__call__
 
-    def wrong(run: processes.Runs, model: Path, *tensors: object, **options: object) -> object:
+    def wrong(run: processes.Runner, model: Path, *tensors: object, **options: object) -> object:
         (outputs, shown) = whole(run, model, *tensors, **options)  # type: ignore[arg-type]
-        is_off = model.suffix == ".xml" and run.extent is Extent.ODD
+        is_off = model.suffix == ".xml" and run.shapes == {"x": (2, 3, 45, 67)}
         return [(name, array + is_off) for name, array in outputs], shown
 
-    monkeypatch.setattr(processes.Runs, "__call__", wrong)
+    monkeypatch.setattr(processes.Runner, "__call__", wrong)
     with pytest.raises(VerificationError, match=r"^output 'y' differs by 1 .*; nothing was written$"):
         ir_interp.convert(source, tmp_path / "b.xml")
 
@@ -163,10 +163,10 @@ def test_integers_that_decide_sizes_are_found(steps: str, dial: int, tmp_path: P
     }}"""
     source = save_model(tmp_path / "a.onnx", text)
     both = processes.models(source, source, Inputs())
-    run = next(processes.runs(both, tmp_path, lambda *_: None))
-    outputs, _ = run.settle(source)
+    tried = next(trials.trials_of(both, tmp_path, lambda *_: None))
+    outputs, _ = tried.settle(source)
     assert outputs[0][1].size > 0
-    assert dict(run.arrays)["dial"].tolist() == [dial]
+    assert dict(tried.run.arrays)["dial"].tolist() == [dial]
 
 
 def test_a_single_long_axis_has_no_decisive_size(tmp_path: Path) -> None:
@@ -293,8 +293,8 @@ def test_inputs_on_which_the_result_fails_are_passed_over(tmp_path: Path) -> Non
     source = save_model(tmp_path / "a.onnx", f"{DETECTOR} {BRIGHT} y = Concat <axis = 0> (f, none) }}")
     fails = f"{DETECTOR} {BRIGHT} g = Gather (f, zero) h = Sub (g, g) i = Add (f, h) y = Concat <axis = 0> (i, none) }}"
     result = save_model(tmp_path / "b.onnx", fails)
-    run = next(processes.runs(processes.models(source, result, Inputs()), tmp_path, lambda *_: None))
-    expected, actual, problem = run.settle_both(source, result)
+    tried = next(trials.trials_of(processes.models(source, result, Inputs()), tmp_path, lambda *_: None))
+    expected, actual, problem = tried.settle_both(source, result)
     assert (expected[0][1] == actual[0][1]).all()
     assert expected[0][1].size > 1
     assert problem.startswith("b.onnx does not run: ")

@@ -18,7 +18,7 @@ from ir_interp import Verification, VerificationError
 from ir_interp.converters.verify import ladder
 from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.inputs import Inputs
-from ir_interp.converters.verify.requests import OutOfMemoryError, not_run
+from ir_interp.converters.verify.processes import OutOfMemoryError, not_run
 from ir_interp.converters.verify.run_request import Request, load_arrays, load_mapped_arrays, save_arrays
 from ir_interp.converters.verify.tolerances import largest_difference, pieces
 

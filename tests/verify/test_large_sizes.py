@@ -19,7 +19,7 @@ from ir_interp.converters.openvino import ir_save
 from ir_interp.converters.openvino.interpolate_form import resize
 from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from ir_interp.converters.verify import conversion
-from ir_interp.converters.verify.requests import NotRunError
+from ir_interp.converters.verify.processes import NotRunError
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 import ir_interp
 from ir_interp.converters.runtimes.execution import OPENVINO
-from ir_interp.converters.verify.processes import Runs
+from ir_interp.converters.verify.processes import Runner
 from ir_interp.version import processor
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -107,9 +107,9 @@ def test_weights_of_7_bits_are_equal_everywhere(tmp_path: Path) -> None:
 @pytest.fixture
 def _off_by_8_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let plain calls of IRs differ at one value of every output."""
-    run = Runs.__call__
+    run = Runner.__call__
 
-    def changed(self: Runs, model: Path, *arguments: Any, **options: Any) -> Any:
+    def changed(self: Runner, model: Path, *arguments: Any, **options: Any) -> Any:
         outputs, tensors = run(self, model, *arguments, **options)
         if options.get("by_default") and model.suffix == ".xml" and not arguments:
             outputs = [(name, array.copy()) for name, array in outputs]
@@ -117,7 +117,7 @@ def _off_by_8_levels(monkeypatch: pytest.MonkeyPatch) -> None:
                 array.flat[0] += 4
         return outputs, tensors
 
-    monkeypatch.setattr(Runs, "__call__", changed)
+    monkeypatch.setattr(Runner, "__call__", changed)
 
 
 @pytest.mark.usefixtures("_off_by_8_levels")
@@ -145,14 +145,14 @@ def test_a_difference_by_default_is_no_plain_success(tmp_path: Path, capsys: pyt
 
 
 def test_a_call_that_fails_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Runs.__call__
+    run = Runner.__call__
 
-    def failing(self: Runs, *arguments: Any, **options: Any) -> Any:
+    def failing(self: Runner, *arguments: Any, **options: Any) -> Any:
         if options.get("by_default"):
             raise ir_interp.VerificationError("it does not run")
         return run(self, *arguments, **options)
 
-    monkeypatch.setattr(Runs, "__call__", failing)
+    monkeypatch.setattr(Runner, "__call__", failing)
     source = network(tmp_path / "a.onnx", -63, 63)
     comparison = ir_interp.compare(source, source)
     assert [(call.agreement.value, call.problem) for call in comparison.calls] == [("unknown", "it does not run")]

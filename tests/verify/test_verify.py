@@ -19,7 +19,7 @@ from ir_interp import VerificationError
 from ir_interp.cli.main import main
 from ir_interp.converters.openvino import frontends
 from ir_interp.converters.openvino.interpolate_form import resize
-from ir_interp.converters.verify import requests as child
+from ir_interp.converters.verify import processes as child
 from ir_interp.converters.verify.tolerances import check, compare
 from tests.support.graphs import save_model, values
 

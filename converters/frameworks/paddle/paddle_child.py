@@ -18,7 +18,6 @@ from typing import IO, TYPE_CHECKING, Any
 import ml_dtypes  # noqa: F401  (NumPy learns bfloat16 and floats of 8 bits)
 import numpy as np
 from google.protobuf.message import DecodeError
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.kinds import is_beside, opened
@@ -208,7 +207,7 @@ class _Weight:
         """Its sizes."""
         return tuple(self.description.dims)
 
-    def mapped(self, path: Path) -> NDArray[Any]:
+    def mapped(self, path: Path) -> Array:
         """Return its elements, mapped from the file."""
         return np.memmap(path, self.dtype, "r", self.offset, self.shape) if self.size else np.empty(self.shape)
 

@@ -30,14 +30,7 @@ from ir_interp.translation.translate import Grade
 from ...dialects.tflite import DIALECT
 from ...openvino import frontends, ir_save
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, check_numbers, in_order
-from ...openvino.interpolate_form import (
-    Resized,
-    RunTime,
-    at_run_time,
-    partial_shape,
-    resize as build_resize,
-    vector,
-)
+from ...openvino.interpolate_form import Resized, RunTime, at_run_time, partial_shape, resize as build_resize, vector
 from ...openvino.openvino_primitives import constant_of, element_name
 from ...reports import FormPolicy
 from ...runtimes import litert

@@ -25,13 +25,14 @@ from ir_interp.shapes import Array
 
 from ...openvino.ir_save import save
 from ...reports import Compared, Progress
-from ...verify import requests, run_request, tolerances
+from ...verify import run_request, tolerances
 from ...verify.input_shapes import Extent
 from ...verify.inputs import Inputs
-from ...verify.processes import Runs, models, runs
+from ...verify.processes import Runner, answer, models
 from ...verify.references import channels_last
 from ...verify.run_request import INPUTS, OUTPUTS, Named, Request
 from ...verify.tolerances import allowing_noise, compare, largest_difference
+from ...verify.trials import trials_of
 from ...workers import forks
 from . import frontend, reading
 from .frontend import build
@@ -211,7 +212,7 @@ def _run(model: ov.Model, arrays: Sequence[Array]) -> list[Array]:
         save(model, path)
         run_request.save_arrays(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
         request = Request(model=path, folder=folder, in_openvino=True)
-        requests.answer(request, float(sum(array.nbytes for array in arrays)))
+        answer(request, float(sum(array.nbytes for array in arrays)))
         return [array for _, array in run_request.load_arrays(folder / OUTPUTS)]
 
 
@@ -378,21 +379,21 @@ def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, prog
     proofs: list[Proof] = []
     wholes: list[Whole] = []
     with scratch() as folder, forks():
-        for run in runs(models(model, model, inputs), folder, progress):
+        for trials in trials_of(models(model, model, inputs), folder, progress):
             # LiteRT's sizes are those of the file, and other random floats are tried only for want of a proof.
-            if run.extent is not Extent.REAL or run.is_another:
+            if trials.extent is not Extent.REAL or trials.is_another:
                 continue
-            outputs, arrays = of_litert(run.settle(model)[0]), of_litert(run.arrays)
+            outputs, arrays = of_litert(trials.settle(model)[0]), of_litert(trials.run.arrays)
             progress(f"running {source.name}", 0, 0)
             try:
                 proofs.append(operators_proven(source, arrays))
-                in_8_bits = partial(_by_default, run, model, of_litert)
+                in_8_bits = partial(_by_default, trials.run, model, of_litert)
                 wholes.append(compared_whole(source, arrays, outputs, proofs[-1], in_8_bits))
             except VerificationError as error:
                 raise VerificationError(f"{error}; nothing was written") from None
     return f"{Proof.over(proofs)}; {max(wholes, key=lambda whole: whole.apart)}"
 
 
-def _by_default(run: Runs, model: Path, of_litert: Callable[[Named], list[Array]]) -> list[Array]:
+def _by_default(run: Runner, model: Path, of_litert: Callable[[Named], list[Array]]) -> list[Array]:
     """Return the outputs that OpenVINO computes by default, on the inputs of a run."""
     return of_litert(run(model, by_default=True)[0])

@@ -107,7 +107,7 @@ def _make_real(model: tflite_files.Model, tensor: tflite_files.TensorTable, fold
     model.buffers[-1].data = real.mapped().view(np.uint8)
 
 
-def _real(tensor: tflite_files.TensorTable, content: NDArray[Any]) -> NDArray[np.float32]:
+def _real(tensor: tflite_files.TensorTable, content: Array) -> NDArray[np.float32]:
     """Return the real values of a constant in levels, flat."""
     dtype, table = _levels_of(tensor), tensor.quantization
     assert dtype is not None
@@ -127,7 +127,7 @@ def _real(tensor: tflite_files.TensorTable, content: NDArray[Any]) -> NDArray[np
     return real.ravel()
 
 
-def _unpacked(content: NDArray[Any], shape: Sequence[int]) -> NDArray[np.int8]:
+def _unpacked(content: Array, shape: Sequence[int]) -> NDArray[np.int8]:
     """Return signed numbers of 4 bits, of which the first of a byte is in its lower half."""
     halves = np.stack([content << 4, content & 0xF0], axis=-1).ravel()[: np.prod(shape)]
     return halves.view(np.int8) >> 4

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -157,12 +159,11 @@ def _converted(read: Callable[[Graph, Op], tuple[str, str]], order: str) -> Call
         twice = graph.node("Tile", flat, graph.ints([1, 1, 2, 1, 2, 1]))
         size = operators.cut(graph, graph.node("Shape", y), [0], [3], [0])
         colours = graph.node("Reshape", twice, graph.node("Concat", size, graph.ints([2]), axis=0))
-        mixed = ""
-        for part, zero, weights in zip((y, *_channels(graph, colours)), _ZEROS, _ORDERS[order], strict=True):
-            centred = graph.node("Sub", part, operators.scalar(graph, zero, "float32"))
-            product = graph.node("Mul", centred, graph.constant(weights, np.float32))
-            mixed = graph.node("Add", mixed, product) if mixed else product
-        limited = operators.clip(graph, mixed, 0, 255, "float32")
+        parts = [tensor(graph, part) for part in (y, *_channels(graph, colours))]
+        mixed = reduce(
+            add, ((x - zero) * weights for x, zero, weights in zip(parts, _ZEROS, _ORDERS[order], strict=True))
+        )
+        limited = operators.clip(graph, mixed.value, 0, 255, "float32")
         return limited if op.dtype() == "float32" else operators.cast(graph, graph.node("Round", limited), op.dtype())
 
     return emit
