@@ -24,6 +24,7 @@ from ir_interp.views.image_arrays import opened, pillow, plain
 
 from ..onnx import low_precision
 from ..reports import FedImage
+from ..sources.model_description import End
 
 Value = Array | None
 
@@ -48,6 +49,19 @@ class ModelInput:
     def text(self) -> str:
         """The input as text, as in ``input 'x' is float32 of shape [1, 3, ?, ?]``."""
         return f"input {self.name!r} is {self.dtype} of shape {dimensions_text(self.lengths)}"
+
+
+def of_ends(inputs: Iterable[End], outputs: Iterable[End]) -> Graph:
+    """Return the graph of a model of which only the ends are known."""
+    known = {end.name: end.shape for end in (*inputs, *outputs)}
+    return Graph(
+        inputs=tuple(ModelInput(name=end.name, lengths=end.shape or (), dtype=end.dtype) for end in inputs),
+        outputs=tuple(end.name for end in outputs),
+        steps=(),
+        shape=known.get,
+        value=lambda _: None,
+        names=frozenset(known),
+    )
 
 
 def dimensions_text(shape: PartialShape) -> str:

@@ -15,21 +15,22 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ir_interp import plain_text
-from ir_interp.errors import IrInterpError, ReadError, VerificationError
+from ir_interp.errors import IrInterpError, ReadError, SpecError, VerificationError
 from ir_interp.files.kinds import MODELS, FileKind, check_regular, expect
 from ir_interp.files.memory import running
 from ir_interp.files.writing import scratch
 from ir_interp.records import Record
 
 from ..reports import Compared, FedImage, PlainCall, Progress, differing, silent
+from ..sources.readers import has_own_framework, reading
 from ..workers import forks
 from . import ladder, segments as locate
-from .graphs import Graph, is_model, read, resizes_with_tensors
-from .input_shapes import Extent
-from .inputs import Inputs, extreme_patterns, images_fed
+from .graphs import Graph, is_model, of_ends, read, resizes_with_tensors
+from .input_shapes import Extent, named
+from .inputs import Inputs, extreme_patterns, images_fed, read_files
 from .ladder import over_inputs, until_conclusive
 from .model_outputs import ModelOutputs, aligned, sorts, undecided
-from .processes import Models, Runner, models
+from .processes import Runner, models
 from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .run_request import Named
@@ -328,9 +329,9 @@ def compare_with(
     check_model(model)
     known = reference(value)
     with scratch() as folder, forks():
-        known, inputs = _with_inputs(known, model, inputs, folder)
+        known, inputs = _with_inputs(known, read(model), inputs, folder)
         both = models(model, model, inputs)
-        _check_inputs(known, both)
+        _check_inputs(known, both.graph, both.inputs)
         compared: list[tuple[OutputComparison, ...]] = []
         calls: list[tuple[PlainCall, ...]] = []
         inner: _Inner | None = None
@@ -351,6 +352,42 @@ def compare_with(
         shapes=shapes,
         extremes=extreme_patterns(inputs, both.graph),
         calls=ladder.over_every(calls),
+    )
+
+
+def compare_program(program: Path, value: Any, inputs: Inputs, *, tolerance: float | None = None) -> ModelComparison:
+    """Run a model in its own framework, and compare its outputs with saved ones, as ``compare_with`` does.
+
+    Raises SpecError for a reference that is no saved outputs: two frameworks have no graph in common to choose inputs.
+    """
+    known = None if has_own_framework(value) else reference(value)
+    if not isinstance(known, SavedOutputs):
+        problem = f"{program.name} is a reference itself, which its own framework runs"
+        raise SpecError(f"{problem}; compare it with an .onnx or .xml, or with saved outputs")
+    computed, declared = reference(program), reading(FileKind.of(program))
+    assert isinstance(computed, ComputedOutputs)
+    assert declared is not None
+    described = declared.describe(program)
+    graph = of_ends(described.inputs, described.outputs)
+    with scratch() as folder:
+        known, inputs = _with_inputs(known, graph, inputs, folder)
+        inputs = replace(inputs, files=named(graph.inputs, inputs.files, "file"))
+        _check_inputs(known, graph, inputs)
+        [files] = inputs.samples()
+        arrays = read_files(graph, inputs, files)
+        given = [arrays[tensor.name] for tensor in graph.inputs]
+        actual = [array for _, array in computed.on(given)]
+    pairs = paired(known.on(given), graph.outputs, known.label)
+    slack = computed.slack(*given) if computed.slack else [0.0] * len(actual)
+    ends = zip(graph.outputs, actual, pairs.outputs, slack, strict=True)
+    return ModelComparison(
+        first=program,
+        second=Path(known.label),
+        outputs=tuple(
+            summarised(compare(name, theirs, mine, tolerance, least=least), mine, theirs)
+            for name, mine, theirs, least in ends
+        ),
+        shapes={name: array.shape for name, array in arrays.items()},
     )
 
 
@@ -381,14 +418,14 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
 
-def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) -> tuple[Reference, Inputs]:
+def _with_inputs(known: Reference, graph: Graph, inputs: Inputs, folder: Path) -> tuple[Reference, Inputs]:
     """Return a reference without the arrays of inputs, and these as files beside the others.
 
     Raises IrInterpError for an input that a file is given for, too.
     """
     if not isinstance(known, SavedOutputs):
         return known, inputs
-    names = {tensor.name for tensor in read(model).inputs}
+    names = {tensor.name for tensor in graph.inputs}
     shared = {name: array for name, array in known.arrays if name in names}
     if not shared:
         return known, inputs
@@ -405,15 +442,15 @@ def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) ->
     return replace(known, arrays=rest), replace(inputs, files=files)
 
 
-def _check_inputs(known: Reference, both: Models) -> None:
+def _check_inputs(known: Reference, graph: Graph, inputs: Inputs) -> None:
     """Raise IrInterpError for saved outputs whose inputs are unknown, or several."""
     if not isinstance(known, SavedOutputs):
         return
-    missing = [tensor.name for tensor in both.graph.inputs if tensor.name not in both.inputs.files]
+    missing = [tensor.name for tensor in graph.inputs if tensor.name not in inputs.files]
     if missing:
         advice = f"pass them, as in --input {missing[0]}=input.npy, or save them in it by name"
         raise IrInterpError(f"{known.label} holds the outputs of certain inputs; {advice}")
-    count = len(both.inputs.samples())
+    count = len(inputs.samples())
     if count > 1:
         raise IrInterpError(f"{known.label} holds the outputs of one set of inputs; {count} are given")
 

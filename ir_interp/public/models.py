@@ -169,7 +169,8 @@ def compare(
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
-    Either may be a model of another framework that ``convert`` reads, which then runs it.
+    Either may be a model of another framework that ``convert`` reads, which then runs it; both may not, but the outputs
+    of one may be saved.
 
     Instead of a second model, ``reference`` may be what another program computes: a function that takes the arrays of
     the inputs in order and returns the outputs, such as a torch module in evaluation mode; or outputs on ``inputs``,
@@ -199,15 +200,19 @@ def compare(
         raise SpecError("second and reference exclude each other; pass one of them")
     from ir_interp.converters.audit.saturation import bounded, saturation
     from ir_interp.converters.verify.inputs import Inputs
-    from ir_interp.converters.verify.model_pairs import compare_models, compare_with
+    from ir_interp.converters.verify.model_pairs import compare_models, compare_program, compare_with
 
     if second is not None and readers.has_own_framework(first):
         first, second = second, first
     if second is not None and readers.has_own_framework(second):
         second, reference = None, second
     if readers.has_own_framework(first):
-        name = readers.name_of(first)
-        raise SpecError(f"{name} is a reference itself, which its own framework runs; compare an .onnx or .xml")
+        if options.per_resize or options.per_layer:
+            flag = "--per-resize" if options.per_resize else "--per-layer"
+            raise SpecError(f"{flag} has no effect on a model that its own framework runs")
+        with readers.as_file(first, "first") as mine:
+            comparison = compare_program(mine, reference, Inputs.of(options), tolerance=options.tolerance)
+        return replace(comparison, first=readers.shown_path(first, mine))
     if second is None:
         if options.per_resize or options.per_layer:
             flag = "--per-resize" if options.per_resize else "--per-layer"

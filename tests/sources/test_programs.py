@@ -401,10 +401,33 @@ def test_modules_that_are_no_programs(source: Any, problem: str, capfd: pytest.C
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_program_is_only_compared_with_a_model() -> None:
-    for arguments in ({"second": "b.pt2"}, {"reference": [X]}):
+def test_programs_have_no_graph_to_compare_with_each_other() -> None:
+    for arguments in ({"second": "b.pt2"}, {"reference": lambda x: x}):
         with pytest.raises(SpecError, match=r"^\w.pt2 is a reference itself, which its own framework runs; "):
             ir_interp.compare("a.pt2", **arguments)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_program_against_saved_outputs(by_name: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    module = Net(lambda x: [interpolate(x, scale_factor=1.3, mode="bilinear"), x.mean()])
+    saved("net.pt2", module)
+    first, second = (output.numpy() for output in module(X_TENSOR))
+    names = ("upsample_bilinear2d", "mean") if by_name else ("a", "b")
+    np.savez("right.npz", x=X, **dict(zip(names, (first, second), strict=True)))
+    np.savez("wrong.npz", x=X, **dict(zip(names, (first + 0.01, second), strict=True)))
+    np.savez("outputs.npz", **dict(zip(names, (first, second), strict=True)))
+    np.save("x.npy", X)
+    assert ir_interp.compare("net.pt2", reference="right.npz").passes
+    assert ir_interp.compare(program(module), reference="outputs.npz", inputs={"x": "x.npy"}).passes
+    report = ir_interp.compare("net.pt2", reference="wrong.npz")
+    assert [output.compared.passes for output in report.outputs] == [False, True]
+    assert ir_interp.compare("net.pt2", reference="wrong.npz", tolerance=0.1).passes
+    with pytest.raises(IrInterpError, match=r"^outputs.npz holds the outputs of certain inputs; pass them, as in inp"):
+        ir_interp.compare("net.pt2", reference="outputs.npz")
+    code, printed, _ = command(capsys, "compare", "net.pt2", "wrong.npz")
+    assert code == 1
+    assert "net.pt2" in printed
+    assert command(capsys, "compare", "net.pt2", "outputs.npz", "--input", "x.npy")[0] == 0
 
 
 def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
