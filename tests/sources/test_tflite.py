@@ -101,7 +101,7 @@ def test_litert_computes_the_same_of_more() -> None:
 
 def test_another_rounding_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11 nearly every 8-bit operator differs."""
-    monkeypatch.setattr("ir_interp.plan.library_passes._OF_XNNPACK", 10)
+    monkeypatch.setattr("ir_interp.plan.library_weights._OF_XNNPACK", 10)
     assert different(20, 8)
 
 
@@ -609,7 +609,7 @@ def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Non
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11, weights make other levels."""
     whole_model(Path("a.tflite"), "int8", operator(shape=(1, 9, 11, 4), dtype="int8", size=(31, 29)))
-    monkeypatch.setattr("ir_interp.plan.library_passes._OF_XNNPACK", 10)
+    monkeypatch.setattr("ir_interp.plan.library_weights._OF_XNNPACK", 10)
     with pytest.raises(
         VerificationError, match=r"^a.tflite: RESIZE_BILINEAR that computes 'y' differs from LiteRT by "
     ):
