@@ -258,3 +258,19 @@ def test_a_process_outlives_the_folder_in_which_it_was_started(program: Any) -> 
     """Paddle's process died of it in the next call."""
     done = subprocess.run([sys.executable, "-c", OUTLIVES], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# IR
+
+
+def test_a_size_that_its_type_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    import openvino as ov
+    import openvino.opset11 as ops
+
+    x = ops.parameter([1, 1, 2**40, 4], np.float32, name="x")
+    sizes = ops.gather(ops.shape_of(x, "i32"), np.array([2, 3]), np.array(0))
+    y = ops.interpolate(x, sizes, "linear", "sizes", axes=np.array([2, 3]))
+    ov.save_model(ov.Model([y], [x]), "a.xml")
+    code, _, errors = command(capsys, "inspect", "a.xml")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "cannot be computed of shape [1, 1, 1099511627776, 4]" in errors
