@@ -32,7 +32,7 @@ from ..audit import invalid_nodes
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
 from ..intermediate import Intermediate
-from ..onnx.onnx_files import external_files, inlined, read_file
+from ..onnx.onnx_files import files_inside, inlined, read_file
 from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
 from ..runtimes.execution import WRONG_WITHOUT_AVX2, save_model
@@ -79,7 +79,7 @@ def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -
             if size is not None:
                 dimension.dim_value = size
     onnx.save(model, str(path))
-    for data in external_files(source):  # ONNX does not read links to external data
+    for data in files_inside(source):  # ONNX does not read links to external data
         copy = path.parent / data.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(data, copy)

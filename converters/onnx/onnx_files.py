@@ -411,7 +411,7 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
     files, so the copies go at the end; in another folder they stay, and become part of the output. Raises ReadError
     where the weights lie outside the source's folder, OutputError where a copy would replace a file of another model.
     """
-    weights = _weights(source)
+    weights = files_inside(source)
     is_shared = real(output.parent) == real(source.parent)
     if not is_shared:
         _check_copies(weights, source, output)
@@ -424,10 +424,16 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
         _clear(temporary)
 
 
-def _weights(source: Path) -> Set[Path]:
+def files_inside(source: Path) -> Set[Path]:
+    """Return the files of a model's external data, to be copied to another folder under the same relative paths.
+
+    Raises ReadError for one that is missing, or outside the model's folder: a ``..`` that returns to this folder would
+    leave another one.
+    """
     weights, folder = external_files(source), real(source.parent)
     for path in weights:
-        if not real(path).is_relative_to(folder):
+        is_below = path.is_relative_to(source.parent) and ".." not in path.relative_to(source.parent).parts
+        if not (is_below and real(path).is_relative_to(folder)):
             raise ReadError(f"its external data lie outside its folder: {path}", source.name)
         if not is_file(path):
             raise ReadError(f"its external data are missing: {path}", source.name)

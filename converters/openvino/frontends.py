@@ -189,6 +189,13 @@ class ResizeBuilder:
         """Return a node as a resize, and its inputs of run time."""
         raise NotImplementedError
 
+    def _next(self, op_type: str, waiting: Mapping[str, deque[T]]) -> T:
+        """Return the next resize of a type, for a frontend that keeps their order; it is no longer waiting."""
+        if not waiting[op_type]:
+            problem = f"OpenVINO's {self.frontend.title} frontend reads more {op_type} than it has"
+            raise UnsupportedLayerError(problem, self.file)
+        return waiting[op_type].popleft()
+
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         return resize(x, op, run_time, self.policy)
 
@@ -328,16 +335,17 @@ def with_ends(model: ov.Model, description: Description, name: str, title: str) 
     # The tensor of a replaced operation has no names, if it is an output.
     results = {node.get_friendly_name(): node for node in model.get_results()}
     results |= {name: node for node in model.get_results() for name in node.output(0).get_names()}
-    for known, ends in ((inputs, description.inputs), (results, description.outputs)):
-        for end in (end for end in ends if end.tensor not in known):
+    for known, listed in ((inputs, description.inputs), (results, description.outputs)):
+        for end in (end for end in listed if end.tensor not in known):
             raise UnsupportedLayerError(f"OpenVINO's {title} frontend drops {end.name!r}, an input or output", name)
     check_numbers([(end.name, end.dtype) for end in (*description.inputs, *description.outputs)], name)
     names = {(inputs[end.tensor].get_name(), 0): end.name for end in description.inputs}
-    whole = ov.Model(
-        [_apart(results[end.tensor], end.name, names) for end in description.outputs],
-        [inputs[end.tensor] for end in description.inputs],
-        Path(name).stem or "model",
-    )
+    ends = [_apart(results[end.tensor], end.name, names) for end in description.outputs]
+    try:
+        whole = ov.Model(ends, [inputs[end.tensor] for end in description.inputs], Path(name).stem or "model")
+    except RuntimeError as error:  # a file that lists an input twice has two nodes of one name
+        problem = f"OpenVINO's {title} frontend does not read the inputs that it lists: {reason(error)}"
+        raise UnsupportedLayerError(problem, name) from None
     for port, end in zip([*whole.outputs, *whole.inputs], [*description.outputs, *description.inputs], strict=True):
         _rename(port, end)
     return whole

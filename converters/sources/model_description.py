@@ -7,6 +7,8 @@ that only their framework reads: described and run by it, in a process of its ow
 from __future__ import annotations
 
 import importlib
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,6 +194,7 @@ class Process:
 def answer(item: object, setting: tuple[str, str, object]) -> object:
     """Return what a function of a module returns, in this process; its error of this program, any other as Failure."""
     module, function, value = setting
+    os.chdir(tempfile.gettempdir())  # this process lives longer than the folder it was started in may; paths are whole
     child = importlib.import_module(module)
     try:
         return getattr(child, function)(item, value)

@@ -39,6 +39,7 @@ from .model_outputs import (
     in_float32,
     moved_inputs,
     noise,
+    on_numbers,
     outputs_difference,
     sorts,
     with_half_weights,
@@ -348,7 +349,63 @@ LADDER: tuple[Rung, ...] = (
 
 def verified(outputs: ModelOutputs) -> Verification:
     """Return the proof of the first rung that applies. Raises VerificationError if the models differ."""
+    try:
+        return _climbed(outputs)
+    except VerificationError:
+        proof = where_finite(outputs)
+        if proof is None:
+            raise
+        return proof
+
+
+def _climbed(outputs: ModelOutputs) -> Verification:
+    if outputs.tolerance is not None:
+        for comparison in outputs.comparisons:
+            check(comparison)
+        return Verification(outputs=outputs.comparisons)
     return next(proof for rung in LADDER if (proof := rung(outputs)) is not None)
+
+
+# Inputs with NaN or infinity: a runtime that multiplies them by 0 has NaN where another reads no pixel of weight 0.
+#
+# Where they are in an output is therefore up to the runtimes: it proves nothing about the models. These are compared
+# on the same inputs with finite numbers in place of NaN and infinity.
+
+ELSEWHERE = "NaNs and infinities of the inputs reach other elements, which is up to the runtimes"
+MASKS = f"{ELSEWHERE}; equal with numbers in place of them"
+"""Why outputs with NaNs and infinities in other places decide nothing."""
+
+
+def where_finite(outputs: ModelOutputs) -> Verification | None:
+    """Return how outputs compare that differ only in which elements are NaN or infinite, as inputs with such may.
+
+    These are INCONCLUSIVE. Returns None if the inputs are finite, or the models differ otherwise.
+    """
+    run = on_numbers(outputs.run)
+    if run is None:
+        return None
+    pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
+    comparisons = tuple(of_finite_elements(compared, mine, theirs) for compared, (_, mine), (_, theirs) in pairs)
+    if not all_pass(comparisons):
+        return None
+    try:
+        expected, actual = run(outputs.source)[0], run(outputs.result)[0]
+        _climbed(replace(outputs, run=run, expected=expected, actual=actual))
+    except VerificationError:
+        return None
+    return Verification(outputs=comparisons)
+
+
+def of_finite_elements(compared: Compared, expected: Array, actual: Array, reason: str = MASKS) -> Compared:
+    """Return how the elements compare that are finite in both, INCONCLUSIVE for a reason if they pass.
+
+    Returns ``compared`` if all elements pass, and without a reason.
+    """
+    if compared.passes or compared.shapes or not reason:
+        return compared
+    both = np.isfinite(expected) & np.isfinite(actual)
+    finite = replace(compare(compared.name, expected[both], actual[both]), limit=compared.limit)
+    return finite.undecided(reason) if finite.passes else compared
 
 
 # Quantised models as users call them: by the default settings of their runtimes, against the source of a proof.

@@ -357,6 +357,22 @@ def moved_inputs(arrays: Named, graph: Graph) -> Named:
     return list((dict(arrays) | moved(images, graph)).items())
 
 
+def on_numbers(run: Runner) -> Runner | None:
+    """Return a run on random numbers in place of the NaNs and infinities of its inputs; None if these are finite."""
+    if all(array.dtype.kind != "f" or np.isfinite(array).all() for _, array in run.arrays):
+        return None
+    arrays = [(name, _with_numbers(array)) for name, array in run.arrays]
+    return replace(run, arrays=arrays, trial=None)  # without the results that are known of its trial
+
+
+def _with_numbers(array: Array) -> Array:
+    """Return an array with random numbers of its own range in place of NaN and infinity."""
+    is_number = np.isfinite(array) if array.dtype.kind == "f" else np.ones(array.shape, bool)
+    numbers = array[is_number] if is_number.any() else np.array([0, 1], array.dtype)
+    others = np.random.default_rng(0).uniform(numbers.min(), numbers.max(), array.shape)
+    return np.where(is_number, array, others.astype(array.dtype))
+
+
 def _summed_axes(rank: int) -> range:
     """Return the axes over which layers may sum: channels, which are the last of a matrix and the second of images.
 

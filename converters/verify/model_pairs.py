@@ -29,7 +29,7 @@ from .graphs import Graph, is_model, of_ends, read, resizes_with_tensors
 from .input_shapes import Extent, named
 from .inputs import Inputs, extreme_patterns, images_fed, read_files
 from .ladder import over_inputs, until_conclusive
-from .model_outputs import ModelOutputs, aligned, sorts, undecided
+from .model_outputs import ModelOutputs, aligned, on_numbers, sorts, undecided
 from .processes import Runner, models
 from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
@@ -184,7 +184,7 @@ def compare_models(
             compared.append(pairs)
             domains.append(trials.domain)
             if per_resize and located is None:
-                located = _located(run, first, second, tolerance, are_equal=_pass(pairs))
+                located = _located(_seen(run, pairs), first, second, tolerance, are_equal=_pass(pairs))
             if per_layer and layer is None and not _pass(pairs):
                 layer = locate.first_layer(run, first, second, tolerance)
     return ModelComparison(
@@ -199,6 +199,11 @@ def compare_models(
         extremes=extreme_patterns(inputs, both.graph),
         calls=ladder.over_every(calls),
     )
+
+
+def _seen(run: Runner, pairs: Outputs) -> Runner:
+    """Return the run that shows how resizes compare: of models that differ in NaNs alone, the one on numbers."""
+    return (on_numbers(run) if _pass(pairs) else None) or run
 
 
 def _located(
@@ -255,7 +260,7 @@ def _compared(outputs: ModelOutputs) -> Outputs:
     """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
     compared = tuple(summarised(difference, mine, theirs) for difference, (_, mine), (_, theirs) in pairs)
-    if outputs.tolerance is not None or all_pass(outputs.comparisons):
+    if all_pass(outputs.comparisons):
         return compared
     try:
         allowed = ladder.verified(outputs).outputs
@@ -460,6 +465,12 @@ def _compared_with_reference(
 ) -> tuple[tuple[OutputComparison, ...], _More]:
     """Return how the outputs of one run compare, how tensors that the reference has besides do, and plain calls."""
     actual, _ = trials.settle(model)
+    return _compared_with(trials, model, actual, known, tolerance)
+
+
+def _compared_with(
+    trials: Trials, model: Path, actual: Named, known: Reference, tolerance: float | None
+) -> tuple[tuple[OutputComparison, ...], _More]:
     run = trials.run
     arrays = [array for _, array in run.arrays]
     try:
@@ -477,11 +488,25 @@ def _compared_with_reference(
     if not all_pass(compared):
         reasons = undecided(run, model)
         compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]
-    outputs = tuple(
-        summarised(end, mine, theirs) for end, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
-    )
+    triples = list(zip(compared, actual, pairs.outputs, strict=True))
+    outputs = tuple(summarised(end, mine, theirs) for end, (_, mine), theirs in triples)
+    numbers = None if all_pass(compared) else on_numbers(run)
+    if numbers is not None:
+        reason = _masks(replace(trials, run=numbers), model, known, tolerance)
+        finite = [ladder.of_finite_elements(end, theirs, mine, reason) for end, (_, mine), theirs in triples]
+        outputs = tuple(
+            replace(output, compared=end, whole=output.compared) for output, end in zip(outputs, finite, strict=True)
+        )
     inner = _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
     return outputs, (inner, _plain_calls(trials, model, pairs, compared, tolerance))
+
+
+def _masks(trials: Trials, model: Path, known: Reference, tolerance: float | None) -> str:
+    """Return why NaNs and infinities in other places decide nothing; empty if a run on numbers differs as well."""
+    if isinstance(known, SavedOutputs):
+        return f"{ladder.ELSEWHERE}; save outputs of finite inputs"
+    outputs, _ = _compared_with(trials, model, trials.run(model)[0], known, tolerance)
+    return ladder.MASKS if _pass(outputs) else ""
 
 
 def _plain_calls(

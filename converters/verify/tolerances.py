@@ -312,7 +312,7 @@ class OutputComparison(Record):
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if not math.isfinite(self.seen.absolute):
-            return f"{verdict}: NaN or infinity in only one model; no tolerance would pass"
+            return f"{verdict}: {compared.remark or 'NaN or infinity in only one model; no tolerance would pass'}"
         largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
         if math.isinf(compared.limit):

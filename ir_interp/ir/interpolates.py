@@ -157,7 +157,10 @@ def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
         shape = source[1].shape
     if shape is None or None in shape or (shape == () and net.has_dynamic_ranks):  # a dynamic rank looks like a scalar
         return None
-    return np.array(shape, "int32" if dtype == "int32" else "int64")
+    try:
+        return np.array(shape, "int32" if dtype == "int32" else "int64")
+    except OverflowError as error:
+        raise ReadError(f"cannot be computed of shape {list(shape)}: {error}", layer.where) from error
 
 
 def _convert(layer: Layer, value: Array) -> Array:

@@ -157,3 +157,29 @@ def test_finite_values_keep_their_bits(tmp_path: Path) -> None:
     y = op.run(x)
     assert np.isnan(y).any()
     np.testing.assert_array_equal(y[~np.isnan(y)], plain[~np.isnan(y)])
+
+
+@pytest.mark.parametrize(
+    ("mode", "shape", "axes", "sizes", "in_openvino", "here"),
+    [
+        ("cubic", (1, 4, 6), [2], [8], 5, 15),
+        ("cubic", (1, 2, 4, 6), [1], [8], 32, 8),
+        ("linear", (1, 1, 4, 6), [1, 2, 3], [1, 8, 6], 10, 5),
+        ("cubic", (1, 1, 4, 6), [1, 2, 3], [1, 8, 6], 28, 7),
+    ],
+)
+def test_masks_that_are_not_followed(
+    mode: str, shape: tuple[int, ...], axes: list[int], sizes: list[int], in_openvino: int, here: int, tmp_path: Path
+) -> None:
+    """The counts of docs/semantics.md."""
+    import openvino.opset11 as ops
+
+    x = np.random.default_rng(0).random(shape, np.float32)
+    x[(*(min(1, size - 1) for size in shape[:-1]), 2)] = np.nan
+    data = ops.parameter(list(shape), np.float32, name="x")
+    layer = ops.interpolate(data, np.array(sizes), mode, "sizes", axes=np.array(axes), cube_coeff=-0.75)
+    model, path = ov.Model([layer], [data]), tmp_path / "a.xml"
+    ov.save_model(model, path, compress_to_fp16=False)
+    theirs = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x])[0]
+    (op,) = ir_interp.load(path)
+    assert (int(np.isnan(theirs).sum()), int(np.isnan(op.run(x)).sum())) == (in_openvino, here)

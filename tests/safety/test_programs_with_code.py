@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import pkgutil
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -248,3 +250,49 @@ def test_members_that_unpack_to_more_than_the_limit(
     assert code == 2
     assert errors.startswith("error: net.pt2: ")
     assert VARIABLE in errors
+
+
+PRIVATE = (
+    "torch._export.serde.serialize",
+    "torch._export.serde.serialize.GraphModuleDeserializer",
+    "torch._export.serde.serialize.GraphModuleDeserializer._parse_sym_expr",
+    "torch._export.serde.serialize.GraphModuleDeserializer.deserialize_operator",
+    "torch._export.serde.serialize._SYM_OPS",
+    "torch._library.custom_ops.OPDEFS",
+    "torch.utils._pytree.importlib",
+)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_another_pytorch_without_a_part_that_keeps_code_from_running(
+    name: str, members: Members, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The checks replace private parts of PyTorch; without one, a program is refused before it is loaded."""
+    write(members)
+    owner, _, part = name.rpartition(".")
+    holder: Any = pkgutil.resolve_name(owner)
+    if name in sys.modules:
+        monkeypatch.setitem(sys.modules, name, None)
+    else:
+        monkeypatch.delattr(holder, part)
+    monkeypatch.setattr(torch.export, "load", lambda *_: pytest.fail("it was loaded"))
+    code, printed, errors = command(capsys, "inspect", "net.pt2")
+    assert (code, printed) == (2, "")
+    assert errors.startswith(f"error: net.pt2: PyTorch {torch.__version__} has no ")
+    assert f"{part}, which keeps a program from running code; expected PyTorch 2.13 to 2.15" in errors
+
+
+def test_another_pytorch_that_keeps_guards_elsewhere(members: Members, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_model(guards)(members)
+    write(members)
+    load = torch.export.load
+
+    def moved(path: Path) -> Any:
+        program = load(path)
+        del program._guards_code
+        return program
+
+    monkeypatch.setattr(torch.export, "load", moved)
+    with pytest.raises(ir_interp.ReadError, match=r"has no ExportedProgram\._guards_code, which keeps"):
+        ir_interp.load("net.pt2")
+    assert not Path(MARKER).exists()

@@ -86,3 +86,35 @@ def test_indices_in_another_file(
         assert "unexpected" not in errors, (line, errors)
         assert (code != 0) == errors.startswith("error: "), (line, code, errors)
     np.testing.assert_array_equal(np.fromfile("a.bin", np.int64), indices)
+
+
+@pytest.mark.parametrize(
+    ("location", "problem"),
+    [
+        ("../secret", "its external data lie outside its folder: models/../secret"),
+        ("../models/weights", "its external data lie outside its folder: models/../models/weights"),
+        ("missing/weights", "its external data are missing: models/missing/weights"),
+    ],
+)
+@pytest.mark.parametrize("options", [("a.xml", "--freeze", "--shape", "1,1,8,8"), ("b.onnx", "--target", "tensorrt")])
+def test_copies_stay_in_their_folder(
+    location: str,
+    problem: str,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With --freeze, a copy of any file that a model named went to any place that it named, above temporary files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    for name in ("models", "temporary", "results"):
+        Path(name).mkdir()
+    weights(Path("secret"))
+    weights(Path("models/weights"))
+    save_external(Path("models/a.onnx"), "initialiser", location)
+    before = sorted(tmp_path.rglob("*"))
+    target, *rest = options
+    done = command(capsys, "convert", "models/a.onnx", f"results/{target}", *rest)
+    assert done == (2, "", f"error: a.onnx: {problem}\n")
+    assert sorted(tmp_path.rglob("*")) == before

@@ -7,6 +7,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -261,7 +262,7 @@ def _wire(content: bytes, rng: Random) -> bytes:
         case 2:
             holder[place] = (rng.randrange(1, 20), kind, value)
         case 3:
-            holder[place] = rng.choice(rng.choice(list(_lists(fields))))
+            holder[place] = deepcopy(rng.choice(rng.choice(list(_lists(fields)))))  # else a message may hold itself
         case _ if isinstance(value, int):
             holder[place] = (number, kind, rng.choice(INTEGERS) % 2**64)
         case _ if isinstance(value, bytes):

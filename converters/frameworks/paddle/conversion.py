@@ -65,7 +65,7 @@ class _Builder(ResizeBuilder):
         return {"Out": [output]}
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
-        operation = self.waiting[op_type].popleft()
+        operation = self._next(op_type, self.waiting)
         if x.get_names() and operation.attributes["input"] not in x.get_names():
             raise UnsupportedLayerError(
                 f"OpenVINO's Paddle frontend reads {op_type} of another input first", f"{self.file}:{operation.name}"

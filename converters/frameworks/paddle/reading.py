@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.errors import SpecError, UnsupportedLayerError
+from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.memory import StoredArray
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import Array
@@ -229,8 +229,14 @@ def write_resize(operation: Resize, array: Array, path: Path) -> Array:
 
 
 _LENGTHS = ("out_d", "out_h", "out_w")
-ATTRIBUTES = ("align_corners", "align_mode", "data_layout", "scale", *_LENGTHS)
-"""The attributes of a resize."""
+ATTRIBUTES: Mapping[str, type] = {
+    "align_corners": bool,
+    "align_mode": int,
+    "data_layout": str,
+    "scale": list,
+    **dict.fromkeys(_LENGTHS, int),
+}
+"""The attributes of a resize, and the types of their values; ``scale`` is a list of floats."""
 INPUTS = ("SizeTensor", "OutSize", "Scale")
 """The inputs of a resize behind the image, of which one may be connected."""
 
@@ -252,11 +258,22 @@ def resize(
         raise UnsupportedLayerError(f"operation {operation.type} is not supported; expected its version 2", where)
     if operation.attributes["block"]:
         raise UnsupportedLayerError("a resize in a branch or loop is not supported", where)
+    _check_types(operation, where)
     attributes = {name: operation.attributes[name] for name in ("align_corners", "align_mode", "data_layout")}
     attributes |= {"op": operation.type, **_target_attributes(operation, target, where)}
     context = Context(version=DIALECT.versions[0], shape=operation.shape, dtype=operation.dtype, semantics=semantics)
     op = read(DIALECT, attributes, context, name=operation.name, where=where)
     return replace(op, spec=op.spec.of_floats()) if "float" in operation.dtype else op
+
+
+def _check_types(operation: Resize, where: str) -> None:
+    """Raise ReadError for an attribute that is missing, or of a type that Paddle does not save."""
+    for name, expected in ATTRIBUTES.items():
+        value = operation.attributes.get(name)
+        items = value if isinstance(value, list) else ()
+        if type(value) is not expected or any(not isinstance(item, float) for item in items):
+            kind = "a list of floats" if expected is list else f"of type {expected.__name__}"
+            raise ReadError(f"its attribute {name!r} is {value!r}; expected {kind}; save the program again", where)
 
 
 def connected(operation: Resize) -> str | None:

@@ -12,7 +12,6 @@ import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import ConversionExtension, NodeContext
 
-from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 
@@ -62,9 +61,7 @@ class _Builder(ResizeBuilder):
     waiting: Mapping[str, deque[ResizeOp]]
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
-        if not self.waiting[op_type]:
-            raise UnsupportedLayerError(f"OpenVINO's PyTorch frontend reads more {op_type} than it has", self.file)
-        op = self.waiting[op_type].popleft()
+        op = self._next(op_type, self.waiting)
         return at_run_time(op, x, lambda: vector(_parts(node.get_input(1))))
 
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:

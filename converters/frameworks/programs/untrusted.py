@@ -8,6 +8,7 @@ compute; it refuses the rest by name.
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from ir_interp.files.archives import Archive
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+_TRIED = "PyTorch 2.13 to 2.15"
 _NUMBER = re.compile(r"-?[0-9.]+(e[-+]?[0-9]{1,3})?")
 _OBJECTS = ("custom_obj", "opaque_obj")
 _COMPILED = "aotinductor"
@@ -59,19 +61,21 @@ def check_members(archive: Archive, name: str) -> None:
 def without_code() -> Iterator[None]:
     """Let ``torch.export.load`` read tensors and operations only. Raises ReadError, without a file, for others."""
     import torch
-    from torch._export.serde.serialize import GraphModuleDeserializer
     from torch.utils import _pytree as pytree
 
-    parse: Any = GraphModuleDeserializer._parse_sym_expr
-    operator: Any = GraphModuleDeserializer.deserialize_operator
+    reader = _private("torch._export.serde.serialize", "GraphModuleDeserializer")
+    parse, operator = (_attribute(reader, name) for name in ("_parse_sym_expr", "deserialize_operator"))
+    _attribute(pytree, "importlib")
+    _private("torch._export.serde.serialize", "_SYM_OPS")
+    _private("torch._library.custom_ops", "OPDEFS")
 
-    def checked_expression(reader: Any, text: object, *rest: object) -> object:
+    def checked_expression(own: Any, text: object, *rest: object) -> object:
         if isinstance(text, str):
-            _check_expression(text, _FUNCTIONS | reader.sympy_functions.keys())
-        return parse(reader, text, *rest)
+            _check_expression(text, _FUNCTIONS | own.sympy_functions.keys())
+        return parse(own, text, *rest)
 
-    def checked_operator(reader: object, name: str) -> object:
-        target = operator(reader, name)
+    def checked_operator(own: object, name: str) -> object:
+        target = operator(own, name)
         if not (isinstance(target, str) or _computes(target)):
             raise ReadError(f"the operation {name!r} does more than compute on tensors; remove it", "")
         return target
@@ -79,13 +83,37 @@ def without_code() -> Iterator[None]:
     with ExitStack() as replaced:
         for owner, attribute, value in (
             (torch, "load", partial(_load_tensors, torch.load)),
-            (GraphModuleDeserializer, "_parse_sym_expr", checked_expression),
-            (GraphModuleDeserializer, "deserialize_operator", checked_operator),
+            (reader, "_parse_sym_expr", checked_expression),
+            (reader, "deserialize_operator", checked_operator),
             (pytree, "importlib", _Imported),
         ):
             replaced.callback(setattr, owner, attribute, getattr(owner, attribute))
             setattr(owner, attribute, value)
         yield
+
+
+def _private(module: str, name: str) -> Any:
+    """Return a private name of torch that the checks replace or ask. Raises ReadError, without a file, if it is gone.
+
+    Without it torch would load the file unchecked.
+    """
+    try:
+        return _attribute(importlib.import_module(module), name)
+    except ImportError:
+        raise _changed(module) from None
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if not hasattr(owner, name):
+        raise _changed(f"{getattr(owner, '__name__', type(owner).__name__)}.{name}")
+    return getattr(owner, name)
+
+
+def _changed(name: str) -> ReadError:
+    import torch
+
+    problem = f"PyTorch {torch.__version__} has no {name}, which keeps a program from running code"
+    return ReadError(f"{problem}; expected {_TRIED}; install one of these", "")
 
 
 def without_guards(program: ExportedProgram) -> ExportedProgram:
@@ -96,6 +124,7 @@ def without_guards(program: ExportedProgram) -> ExportedProgram:
     from torch.export.graph_signature import ConstantArgument
     from torch.utils import _pytree as pytree
 
+    _attribute(program, "_guards_code")
     program._guards_code = []
     constants = [
         spec.arg.value for spec in program.graph_signature.input_specs if isinstance(spec.arg, ConstantArgument)

@@ -256,9 +256,9 @@ def build(source: Path, folder: Path, policy: FormPolicy | None = None) -> Built
     weights = write(source, path)
     frontends.check_frontend(path, "tflite")
     waiting = in_order(
-        (operator.type, (resize(operator), operator.inputs[0].quantisation))
+        (operator.type, (resize(operator), operator.quantisation))
         for operator in file.operators
-        if operator.type in KINDS and operator.inputs[0] is not None
+        if operator.type in KINDS
     )
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
     model = builder.read(KINDS, path)
@@ -306,7 +306,7 @@ class _Builder(ResizeBuilder):
     quantisation: Quantisation = field(default_factory=Quantisation)
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
-        op, self.quantisation = self.waiting[op_type].popleft()
+        op, self.quantisation = self._next(op_type, self.waiting)
         op = replace(op, shape=partial_shape(x))  # that of the model, which may know more
         return at_run_time(op, x, lambda: vector([node.get_input(1)]))
 

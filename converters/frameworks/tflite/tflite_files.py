@@ -39,6 +39,11 @@ DTYPES = {
 }
 """Names of element types in NumPy, and in the schema."""
 
+_INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+_BYTES_OF_ENTRY = 4  # the least that one takes: an offset, or a number of 32 bits
+_MOST_OLD = 127
+"""The old code of an operator whose code has more than 7 bits; its new code counts."""
+
 
 def schema() -> ModuleType:
     """Return the module of the schema. Raises ReadError if it is not installed."""
@@ -245,6 +250,12 @@ class Operator:
     outputs: tuple[Tensor | None, ...]
     options: Any
 
+    @property
+    def quantisation(self) -> Quantisation:
+        """That of its first input."""
+        first = self.inputs[0] if self.inputs else None
+        return first.quantisation if first else Quantisation()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
@@ -304,6 +315,7 @@ class _File:
 
     def __init__(self, content: bytes | mmap, name: str) -> None:
         self.schema, self.name, self.limit, self.content = schema(), name, len(content), content
+        self.entries = 0  # of all lists that were read
         self.model = self.schema.Model.GetRootAs(content, 0)
         self.types = _names(self.schema.BuiltinOperator)
         self.elements = {value: name for name, value in vars(self.schema.TensorType).items() if name.isupper()}
@@ -321,6 +333,9 @@ class _File:
             for g, graph in enumerate(graphs)
             for n in range(self._count(graph.OperatorsLength()))
         )
+        for n in range(self._count(self.model.SignatureDefsLength())):
+            signature = self.model.SignatureDefs(n)
+            self._count(signature.InputsLength() + signature.OutputsLength())
         first = graphs[0]
         return File(
             version=self.model.Version(),
@@ -331,32 +346,53 @@ class _File:
         )
 
     def _count(self, length: int) -> int:
-        """Return the length of a list, whose entries take bytes of the file itself."""
+        """Return the length of a list, whose entries take bytes of the file itself.
+
+        Tables may share lists, so that a small file can have more entries than could be read in hours. Tables take
+        more bytes than the entries that they share in a file that a converter writes.
+        """
+        self.entries += length
         if not 0 <= length <= self.limit:
             raise ValueError(f"a list of {length} entries")
+        if self.entries * _BYTES_OF_ENTRY > self.limit:
+            raise ValueError("its tables share lists of more entries than it has bytes for")
         return length
 
     def _tensor(self, tensor: Any) -> Tensor:
         lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
         signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
         element = self.elements.get(tensor.Type(), str(tensor.Type()))
-        return Tensor(
+        read = Tensor(
             name=(tensor.Name() or b"").decode(),
             dtype=self.dtypes.get(element, element.lower()),
             shape=tuple(None if length < 0 else length for length in signed),
             data=self._data(self.model.Buffers(tensor.Buffer())),
             quantisation=self._quantisation(tensor.Quantization()),
         )
+        self._check(tensor, read, lengths)
+        return read
+
+    def _check(self, table: Any, tensor: Tensor, lengths: Sequence[int]) -> None:
+        """Raise ReadError for values in another file, and for levels that LiteRT refuses or that have no meaning."""
+        where = f"{self.name}:tensor[{tensor.name!r}]"
+        if getattr(table, "ExternalBuffer", int)():  # newer releases know it
+            raise ReadError("its values are in another file, which is not read; expected them in this one", where)
+        self._count(table.VariantTensorsLength())
+        if table.Sparsity() is not None:
+            self._count(table.Sparsity().DimMetadataLength())
+        if tensor.quantisation.scales:
+            axis = table.Quantization().QuantizedDimension()
+            _check_levels(tensor, lengths[axis] if 0 <= axis < len(lengths) else 1, where)
 
     def _data(self, buffer: Any) -> memoryview | bytes:
         if buffer is None:
             return b""
         if buffer.Offset() > INSIDE:
             return behind(self.content, buffer.Offset(), buffer.Size()).data
-        return memoryview(buffer.DataAsNumpy()) if self._count(buffer.DataLength()) else b""
+        return memoryview(buffer.DataAsNumpy()) if buffer.DataLength() else b""
 
     def _quantisation(self, table: Any) -> Quantisation:
-        if table is None:
+        if table is None or not table.ScaleLength():  # LiteRT takes it for none then
             return Quantisation()
         scales = tuple(table.Scale(n) for n in range(self._count(table.ScaleLength())))
         zeros = tuple(table.ZeroPoint(n) for n in range(self._count(table.ZeroPointLength())))
@@ -364,7 +400,10 @@ class _File:
 
     def _operator(self, table: Any, tensors: list[Tensor], graph: int, where: str) -> Operator:
         code = self.model.OperatorCodes(table.OpcodeIndex())
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        new, old = code.BuiltinCode(), code.DeprecatedBuiltinCode()
+        if not (old == min(new, _MOST_OLD) or (new == 0 <= old < _MOST_OLD)):
+            raise ReadError(f"its operator has two codes, {old} and {new}, and readers differ in which counts", where)
+        number = max(new, old)
         kind = self.types.get(number, f"operator {number}")
         options = None
         if kind in KINDS and table.BuiltinOptions() is not None:
@@ -380,6 +419,22 @@ class _File:
             outputs=_chosen(tensors, outputs),
             options=options,
         )
+
+
+def _check_levels(tensor: Tensor, along: int, where: str) -> None:
+    """Raise ReadError unless a tensor, whose quantised axis has ``along`` entries, has finite levels of its type.
+
+    A scale of 0 makes every value 0, so that a constant may have it.
+    """
+    scales, zeros = tensor.quantisation.scales, tensor.quantisation.zeros
+    if len(zeros) != len(scales) or len(scales) not in (1, along):
+        problem = f"it has {len(scales)} scales and {len(zeros)} zero points; expected as many of both, 1 or {along}"
+        raise ReadError(problem, where)
+    for scale, zero in zip(scales, zeros, strict=True):
+        if not 0 <= scale < np.inf or not (scale or tensor.data):
+            raise ReadError(f"its scale is {scale:g}; expected a positive number", where)
+        if tensor.dtype in _INTEGERS and not np.iinfo(tensor.dtype).min <= zero <= np.iinfo(tensor.dtype).max:
+            raise ReadError(f"its zero point is {zero}, which is no number of {tensor.dtype}", where)
 
 
 def _names(words: type) -> dict[int, str]:
