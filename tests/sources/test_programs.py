@@ -540,6 +540,28 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
+def test_verdicts_on_several_resizes_are_those_on_each_alone() -> None:
+    """Exporters are asked for all resizes of one operation at once, if none of them differs."""
+    calls = [
+        {"size": (5, 9), "mode": "bilinear"},
+        {"size": (40, 21), "mode": "bilinear"},
+        {"size": (5, 9), "mode": "bicubic"},
+        {"size": (1, 30), "mode": "bicubic"},  # which OpenVINO's frontend reads as other coordinates
+        {"size": (5, 7), "mode": "area"},
+        {"size": (10, 7), "mode": "area"},
+    ]
+
+    def verdicts(*chosen: Any) -> list[dict[str, str]]:
+        rows = ir_interp.audit(program(lambda x: [interpolate(x, **call) for call in chosen])).rows
+        kinds = [{name: row.predictions[name] for name in EXPORTERS if name in row.predictions} for row in rows]
+        return [{name: f"{each.kind.value} {each.reason}" for name, each in known.items()} for known in kinds]
+
+    together = verdicts(*calls)
+    assert together == [verdict for call in calls for verdict in verdicts(call)]
+    assert together[3]["openvino-pytorch"].startswith("differs ")
+    assert {each["torch-script"] for each in together[4:]} == {"same as other operations"}
+
+
 def test_an_exporter_without_its_package_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = replace(EXPORTERS["torch-script"], package="no_such_package")
     monkeypatch.setattr(exporters, "EXPORTERS", {"absent": absent})

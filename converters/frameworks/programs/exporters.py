@@ -6,8 +6,9 @@ last: a program of one operation is exported and run there.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,9 +45,13 @@ _Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exporter(framework_exporters.Exporter):
-    """An exporter, and the function that returns its verdict on a program of one operation."""
+    """An exporter, and the function that returns its verdict on a program of one operation.
+
+    ``verdict_on_all`` returns the one on each of several operations, None if only each alone can tell.
+    """
 
     verdict: Callable[[ExportedProgram], Verdict]
+    verdict_on_all: Callable[[ExportedProgram], Verdict | None] | None = None
     package: str = "torch"
 
 
@@ -98,8 +103,34 @@ def _found(path: Path, resize: ExportedResize, nodes: Mapping[str, Found]) -> Fo
 def _of_program(program: ExportedProgram, resizes: Sequence[ExportedResize]) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
     calls = {call.node.name: call for call in reading.calls(program)}
+    pairs = [(resize, calls[resize.source.name]) for resize in resizes]
+    known = _of_groups(pairs)
+    return {resize.source.name: _verdicts(resize, call, known) for resize, call in pairs}
+
+
+_MOST_ELEMENTS = 2**22  # of the images that are resized together
+
+
+def _of_groups(pairs: Iterable[tuple[ExportedResize, Call]]) -> dict[_Key, Verdict]:
+    """Return verdicts on resizes of one operation that an exporter treats alike: it is asked once, not for each."""
     known: dict[_Key, Verdict] = {}
-    return {resize.source.name: _verdicts(resize, calls[resize.source.name], known) for resize in resizes}
+    for name, exporter in EXPORTERS.items():
+        if not exporter.is_installed or exporter.verdict_on_all is None:
+            continue
+        groups: dict[str, dict[_Key, Call]] = {}
+        for resize, call in pairs:
+            is_small = math.prod(size or DYNAMIC for size in resize.source.shape or ()) <= _MOST_ELEMENTS
+            if is_small and not (name == DYNAMO and resize.written):
+                groups.setdefault(call.operation, {})[_key(name, resize, call)] = call
+        for group in groups.values():
+            program = _alone(*group.values()) if len(group) > 1 else None
+            verdict = exporter.verdict_on_all(program) if program else None
+            known |= dict.fromkeys(group, verdict) if verdict else {}
+    return known
+
+
+def _key(exporter: str, resize: ExportedResize, call: Call) -> _Key:
+    return (exporter, call.operation, str(call.arguments), str(resize.source.shape), str(resize.source.dtype))
 
 
 def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) -> dict[str, Verdict]:
@@ -109,7 +140,7 @@ def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) ->
     for name, exporter in EXPORTERS.items():
         if not exporter.is_installed:
             continue
-        key = (name, call.operation, str(call.arguments), str(resize.source.shape), str(resize.source.dtype))
+        key = _key(name, resize, call)
         if name == DYNAMO and resize.written is not None:  # known from the whole program
             verdicts[name] = _of_meaning(resize)
         elif program is None:
@@ -128,6 +159,24 @@ def _of_model(write: Callable[[ExportedProgram, Path], None], kind: FileKind, pr
     """Return whether an exported model of one resize computes what PyTorch does, by running both."""
     with scratch() as folder:
         return _of_file(write, program, folder / f"resize{kind.value}")
+
+
+def _of_models(
+    write: Callable[[ExportedProgram, Path], None], kind: FileKind, program: ExportedProgram
+) -> Verdict | None:
+    """Return the verdict on every resize of an exported model, if all are equal and are nodes, or none is one."""
+    with scratch() as folder:
+        path = folder / f"resizes{kind.value}"
+        try:
+            with program_files.silent():
+                write(program, path)
+            operations = readers.load(path)
+            outputs = compare_with(path, program_files.function(program), Inputs()).outputs
+        except Exception:  # whatever an exporter raises for an operation; alone, each has its own reason
+            return None
+    if not all(output.compared.passes for output in outputs) or len(operations) not in (0, len(outputs)):
+        return None
+    return Verdict(kind=Kind.SAME, reason="" if operations else "as other operations")
 
 
 def _of_file(write: Callable[[ExportedProgram, Path], None], program: ExportedProgram, path: Path) -> Verdict:
@@ -167,15 +216,18 @@ def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
     return judged(compare("output", expected, actual))
 
 
+def _of_files(title: str, write: Callable[[ExportedProgram, Path], None], kind: FileKind) -> Exporter:
+    """Return an exporter that writes files which runtimes of this project run."""
+    return Exporter(
+        title=title, verdict=partial(_of_model, write, kind), verdict_on_all=partial(_of_models, write, kind)
+    )
+
+
 DYNAMO = "torch-dynamo"
 EXPORTERS: Mapping[str, Exporter] = {
-    DYNAMO: Exporter(title="torch.onnx (dynamo)", verdict=partial(_of_model, _by_dynamo, FileKind.ONNX)),
-    "torch-script": Exporter(
-        title="torch.onnx (TorchScript)", verdict=partial(_of_model, _by_torch_script, FileKind.ONNX)
-    ),
-    "openvino-pytorch": Exporter(
-        title="OpenVINO's PyTorch frontend", verdict=partial(_of_model, _by_openvino, FileKind.IR)
-    ),
+    DYNAMO: _of_files("torch.onnx (dynamo)", _by_dynamo, FileKind.ONNX),
+    "torch-script": _of_files("torch.onnx (TorchScript)", _by_torch_script, FileKind.ONNX),
+    "openvino-pytorch": _of_files("OpenVINO's PyTorch frontend", _by_openvino, FileKind.IR),
     "executorch": Exporter(title="ExecuTorch", verdict=partial(_elsewhere, "executorch"), package="executorch"),
     "litert-torch": Exporter(
         title="LiteRT's converter", verdict=partial(_elsewhere, "litert-torch"), package="litert_torch"
@@ -185,22 +237,29 @@ EXPORTERS: Mapping[str, Exporter] = {
 """The exporters by name; one without its package is not asked."""
 
 
-def _alone(call: Call) -> ExportedProgram | None:
-    """Return a program of one operation, its arguments as they are; None if some are computed at run time."""
+def _alone(*calls: Call) -> ExportedProgram | None:
+    """Return a program of some operations side by side, their arguments as they are.
+
+    None if some are computed at run time.
+    """
     import torch
     from torch.fx import Graph, GraphModule, Node
 
-    data, *rest = call.node.args
-    if not isinstance(data, Node) or call.node.all_input_nodes != [data]:
-        return None
-    graph = Graph()
-    operation: Any = call.node.target
-    graph.output(graph.call_function(operation, (graph.placeholder("x"), *rest), dict(call.node.kwargs)))
-    tensor = data.meta["val"]
-    sizes = [DYNAMIC if size is None else size for size in program_files.static(tensor.shape)]
-    x = torch.rand(sizes) if tensor.dtype.is_floating_point else torch.randint(0, 100, sizes)
+    graph, inputs, outputs = Graph(), [], []
+    for place, call in enumerate(calls):
+        data, *rest = call.node.args
+        if not isinstance(data, Node) or call.node.all_input_nodes != [data]:
+            return None
+        operation: Any = call.node.target
+        image = graph.placeholder(f"x{place}")
+        outputs.append(graph.call_function(operation, (image, *rest), dict(call.node.kwargs)))
+        tensor = data.meta["val"]
+        sizes = [DYNAMIC if size is None else size for size in program_files.static(tensor.shape)]
+        x = torch.rand(sizes) if tensor.dtype.is_floating_point else torch.randint(0, 100, sizes)
+        inputs.append(x.to(tensor.dtype))
+    graph.output(tuple(outputs))
     with program_files.silent():
-        return torch.export.export(GraphModule(torch.nn.Module(), graph), (x.to(tensor.dtype),))
+        return torch.export.export(GraphModule(torch.nn.Module(), graph), tuple(inputs))
 
 
 def answer(arrays: Sequence[Array], setting: tuple[str, str]) -> Sequence[Array] | Verdict:
