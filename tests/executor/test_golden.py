@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from tests.support.golden import FROZEN
+from tests.support.loops import HAS_NUMBA, VARIABLE
 from tests.support.places import ROOT
 
 _SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
@@ -50,13 +50,13 @@ def test_numpy_alone(name: str) -> None:
     assert _computed(**NUMPY_ALONE[name], **{VARIABLE: "0"}) == _frozen()
 
 
-@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 def test_loops() -> None:
     assert _computed(**{VARIABLE: "1"}) == _frozen()
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 def test_loops_of_any_processor_of_the_kind() -> None:
     """Compiling takes half a second for each loop and set of types, so not all of those above are compiled again."""
     digests = _computed("--each-loop-once", NUMBA_CPU_NAME="generic", **{VARIABLE: "1"})

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from ir_interp import Arithmetic, Crop, resize
-from ir_interp.translation.dialect import Semantics
+from ir_interp import Arithmetic, Crop, Semantics, resize
 from tests.support.configurations import OnnxCase, known_onnxruntime_bug, model_of
 from tests.support.runtimes import Array, onnxruntime_resize
 from tests.support.verdicts import left_out, magnitude, spec_of
