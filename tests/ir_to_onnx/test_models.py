@@ -201,7 +201,13 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
     made = []
     for seed in ("0", "1"):
         command = [sys.executable, "-m", "ir_interp", "convert", str(source), str(tmp_path / f"{seed}.onnx")]
-        subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True)
+        subprocess.run(
+            [*command, "--no-verify"],
+            check=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+        )
         made.append((tmp_path / f"{seed}.onnx").read_bytes())
     assert made[0] == made[1]
 
