@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
-WISH: dict[str, Any] = {"target": "openvino", "form": "decomposed", "verify": False}
+WISH: dict[str, Any] = {"target": "openvino", "only": "decomposed", "verify": False}
 
 
 def resizes(count: int, name: str = "up{}", opset: int = 13, *, inner: bool = False) -> onnx.ModelProto:
@@ -56,7 +56,7 @@ def seconds(count: int, name: str, folder: Path) -> float:
 def test_time_grows_with_their_number(name: str, tmp_path: Path) -> None:
     """Of 8 times as many in 8 times the time; in the square of it, these would take 30 times."""
     seconds(20, name, tmp_path)  # what is imported late
-    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (100, 800))
+    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (60, 480))
     assert many < 14 * few
 
 
