@@ -42,7 +42,7 @@ def _frozen() -> dict[str, str]:
     return digests
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NUMPY_ALONE)
 def test_numpy_alone(name: str) -> None:
     if name.endswith("SkylakeX") and not {"AVX512_SKX", "X86_V4"} & {*_FOUND, *_SIMD["baseline"]}:

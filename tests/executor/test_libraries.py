@@ -38,7 +38,7 @@ AT_EDGES = sorted(EDGES.glob("*.npz"))
 BYTES = [call for call in calls("pillow") if call.dtype == "uint8"]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("path", VECTORS, ids=[path.stem for path in VECTORS])
 def test_frozen_bytes(path: Path) -> None:
     library, _, release = path.stem.partition("-")
