@@ -60,11 +60,11 @@ def test_killed_at_any_moment_files_are_all_old_or_all_new(tmp_path: Path) -> No
     start = time.monotonic()
     convert()
     seconds, new = time.monotonic() - start, state()
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    silent = subprocess.DEVNULL
     for moment in range(MOMENTS):
         for name in names:
             (tmp_path / name).write_bytes(b"old")
-        started = subprocess.Popen(call, cwd=tmp_path, env=ENVIRONMENT, **silent)
+        started = subprocess.Popen(call, cwd=tmp_path, env=ENVIRONMENT, stdout=silent, stderr=silent)
         time.sleep(seconds * (moment + 1) / MOMENTS)
         started.kill()
         started.wait()
