@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import ir_interp
+from ir_interp.converters.onnx.onnx_files import invalid
 from tests.support.bad_input import SHAPE, LoadFails, net
 from tests.support.graphs import save_model
 from tests.support.ir_text import Net
@@ -136,5 +137,4 @@ def test_a_number_that_names_no_element_type(tmp_path: Path) -> None:
     model.graph.node.insert(0, constant)
     onnx.save(model, source)
     ir_interp.convert(source, tmp_path / "b.onnx", target="tensorrt", verify=False)
-    with pytest.raises(onnx.checker.ValidationError, match=r"^Invalid tensor data type -2147483648\.$"):
-        onnx.checker.check_model(source)
+    assert invalid(source) == "Invalid tensor data type -2147483648."

@@ -20,7 +20,6 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize
-from ir_interp.executor.threads import in_call, is_within_another, scratch
 from tests.support.places import ROOT
 from tests.support.runtimes import Child
 
@@ -108,17 +107,6 @@ def test_in_a_signal_handler(count: int, dtype: str, library: str, child: Child)
     within, right = answer
     assert within > 20
     assert right
-
-
-def test_a_call_within_another_leaves_its_memory_alone() -> None:
-    """Of a handler that interrupts at any moment, the tests above show what went right by chance, too."""
-    kind = np.dtype(np.float32)
-    with in_call():
-        outer = scratch(0, (8,), kind)
-        assert np.shares_memory(outer, scratch(0, (8,), kind))
-        with in_call():
-            assert is_within_another()
-            assert not np.shares_memory(outer, scratch(0, (8,), kind))
 
 
 class Resizes:
