@@ -19,7 +19,7 @@ from tests.sweeps.executor import sweep_onnxruntime, unexplained
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_nodes(seed: int) -> None:
-    verdicts = list(sweep_onnxruntime(150, seed))
+    verdicts = list(sweep_onnxruntime(100, seed))
     assert not unexplained(verdicts), "\n".join(map(str, unexplained(verdicts)))
 
 

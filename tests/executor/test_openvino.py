@@ -18,7 +18,7 @@ from tests.sweeps.executor import sweep_openvino, unexplained
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_layers(seed: int) -> None:
-    verdicts = list(sweep_openvino(80, seed))
+    verdicts = list(sweep_openvino(60, seed))
     assert not unexplained(verdicts), "\n".join(map(str, unexplained(verdicts)))
 
 

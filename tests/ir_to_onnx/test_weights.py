@@ -134,7 +134,7 @@ def test_a_report_names_what_onnxruntime_rounds_by_default(is_quantised: bool, t
     weights = ops.multiply(ops.convert(ops.constant(values), "f32"), ops.constant(np.full((32, 1), 0.1, np.float32)))
     model = ov.Model([ops.matmul(factor, weights, False, True)], [x], "m")
     ov.save_model(model, tmp_path / "m.xml", compress_to_fp16=False)
-    report = ir_interp.convert(tmp_path / "m.xml", tmp_path / "m.onnx")
+    report = ir_interp.convert(tmp_path / "m.xml", tmp_path / "m.onnx", verify=False)
     note = (
         "compressed matrices: 1; by default onnxruntime rounds to 8 bits what they multiply; set "
         "session.qdq_matmulnbits_accuracy_level to 1 for float32, as in the verification"
