@@ -390,7 +390,7 @@ def test_every_library_is_frozen_and_every_change_of_it() -> None:
     assert held == {(name, version) for name in names() for version in get(name).dialect.versions}
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("call", BYTES, ids=map(str, BYTES))
 def test_pillow_as_installed(call: object) -> None:
     assert compared(call, 2e4, seed=3).unequal == 0  # type: ignore[arg-type]

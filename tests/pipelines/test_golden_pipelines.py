@@ -53,7 +53,7 @@ def _has_nodes(row: dict[str, Any], *, is_fixed: bool) -> bool:
     return is_fixed or not any("lanczos" in call.like for call in pipeline_of(row).calls)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     ("row", "is_fixed"),
     [

@@ -161,7 +161,7 @@ def test_a_refusal_leaves_its_page_only(capsys: Printed) -> None:
     assert everything().keys() - before.keys() == {"r.html"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 @pytest.mark.parametrize(
     "line", ["inspect a.onnx", "inspect a.onnx --json", "audit a.onnx", "explain a.onnx --json", "--help", "--version"]

@@ -35,7 +35,7 @@ def test_law(law: Callable[[Dialect], None], dialect: Dialect) -> None:
     law(dialect)
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("law", laws.OF_A_PLACE, ids=lambda law: law.__name__)
 def test_law_at_a_rank(law: Callable[[Place], None], place: Place) -> None:
