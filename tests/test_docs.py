@@ -10,12 +10,14 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ir_interp
 from tests.support import documents
 from tests.support.additions import additions
+from tests.support.commands import command
 from tests.support.places import ROOT
 
 _SNIPPET = re.compile(r"^```python\n([^`]*)^```\n\n```\n([^`]*)^```$", re.MULTILINE)
@@ -24,12 +26,22 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 @pytest.mark.parametrize("script", sorted((ROOT / "docs").glob("make_*.py")), ids=lambda script: script.stem)
 def test_generated_pages_are_fresh(script: Path) -> None:
+    module = _loaded(script)
+    assert module.PATH.read_text(encoding="utf-8") == module.text()
+
+
+def test_help_that_was_shown_changes_no_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "One of: onnx, " in command(capsys, "convert", "--help")[1]
+    test_generated_pages_are_fresh(ROOT / "docs" / "make_cli.py")
+
+
+def _loaded(script: Path) -> Any:
     spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PATH.read_text(encoding="utf-8") == module.text()
+    return module
 
 
 @pytest.mark.parametrize("page", [each for each in PAGES if documents.blocks(each)], ids=lambda page: page.name)

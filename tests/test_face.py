@@ -17,8 +17,8 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.predictions import NAMES
 from ir_interp.errors import closest
+from tests.support.commands import completed
 from tests.support.graphs import save_model
 from tests.support.runtimes import OTHERS
 
@@ -174,7 +174,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        f"unknown runtime 'openvno'; {closest('openvno', NAMES)}",
+        f"unknown runtime 'openvno'; {closest('openvno', completed('audit', '--runtime')[:-1])}",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),

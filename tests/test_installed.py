@@ -39,8 +39,8 @@ CHILDREN = """
 import converters, ir_interp
 verification = ir_interp.convert({layer!r}, "layer.onnx").verification
 assert verification.outputs[0].passes
-(row,) = ir_interp.audit("layer.onnx", run=True, runtimes=["onnxruntime", "reference"]).rows
-assert sorted(row.seen) == ["onnxruntime", "reference"], row
+(row,) = ir_interp.audit("layer.onnx", run=True, runtimes=["onnxruntime"]).rows
+assert [*row.seen] == ["onnxruntime"], row
 print(ir_interp.__file__)
 """
 

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from ir_interp import (
     Antialias,
@@ -243,6 +243,7 @@ ANYTHING = st.one_of(
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize(("owner", "name"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
+@settings(max_examples=50)
 @given(value=ANYTHING)
 @example(value=[0, 0])
 def test_any_value_is_refused_or_counts(owner: Any, name: str, value: Any) -> None:

@@ -132,11 +132,13 @@ class NamingDialects(Command):
         """Print the help."""
         from ir_interp.converters import dialects
 
-        one_of = f" One of: {', '.join(dialects.names())}."
-        for option in self.params:
-            if isinstance(option, TyperOption) and option.name == "dialect":
-                option.help = f"{(option.help or '').removesuffix(one_of)}{one_of}"  # of a second call, too
-        super().format_help(ctx, formatter)
+        (option,) = (each for each in self.params if isinstance(each, TyperOption) and each.name == "dialect")
+        before = option.help  # the option outlives this help
+        option.help = f"{before or ''} One of: {', '.join(dialects.names())}."
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            option.help = before
 
 
 @with_options(ConvertOptions)

@@ -12,8 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.predictions import RUNTIMES
-from tests.support.commands import command
+from tests.support.commands import command, completed
 from tests.support.ir_text import interpolate
 
 pytestmark = pytest.mark.usefixtures("one_worker")
@@ -152,7 +151,7 @@ def test_windows_of_run_time(mode: str, scales: tuple[float, ...]) -> None:
     constants = [numpy_helper.from_array(np.array(scales, np.float32), "scales")]
     graph = helper.make_graph([node], "g", ends, [y], constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), "roi.onnx")
-    every = ir_interp.audit("roi.onnx", runtimes=list(RUNTIMES))
+    every = ir_interp.audit("roi.onnx", runtimes=completed("audit", "--runtime"))
     assert not every.errors
     assert len(every.rows) == 1
     with pytest.raises(ExceptionGroup, match="no exact form for tensorrt"):

@@ -12,8 +12,8 @@ import pytest
 
 import ir_interp
 from ir_interp.cli.main import main
-from ir_interp.converters import dialects
 from tests.support.bad_input import SHAPE, Fails, net, pasted, resize
+from tests.support.commands import completed
 from tests.support.runtimes import onnxruntime_resize
 
 
@@ -90,8 +90,9 @@ def test_several_layers_to_onnx(good: Path, fails: Fails) -> None:
 
 
 def test_an_unknown_dialect(good: Path, fails: Fails) -> None:
+    known = ", ".join(completed("convert", "--dialect"))
     assert fails("convert", "a.onnx", "b.json", "--dialect", "tensort") == (
-        f"unknown dialect 'tensort'; expected one of {', '.join(dialects.names())}; did you mean 'tensorrt'?"
+        f"unknown dialect 'tensort'; expected one of {known}; did you mean 'tensorrt'?"
     )
     reason = fails("convert", "a.onnx", "b.py", "--dialect", "tflite")
     assert reason == "Python is written for tensorrt only, not for tflite"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.converters.predictions import NAMES
 from ir_interp.errors import closest
-from tests.support.commands import command
+from tests.support.commands import command, completed
 from tests.support.graphs import save_model
 
 NET = """g (float[1,3,8,8] x) => (float[1,3,k,l] y) <float[4] s = {1,1,0.5,0.5}> {
@@ -100,7 +99,7 @@ def test_the_nearest_file_counts(capsys: pytest.CaptureFixture[str]) -> None:
         ('runtime = "tensorrt"', "runtime is 'tensorrt'; expected a list of runtimes, as in [\"openvino\"]"),
         (
             'runtime = ["tensort"]',
-            f"unknown runtime 'tensort'; {closest('tensort', NAMES)}",
+            f"unknown runtime 'tensort'; {closest('tensort', completed('audit', '--runtime')[:-1])}",
         ),
         ('select = "IRI02"', "select is 'IRI02'; expected a list of codes, as in [\"IRI022\"]"),
         ('severity = { tensorrt = "bad" }', "severity is 'bad'; expected one of error, note, warning"),

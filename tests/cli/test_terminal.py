@@ -166,7 +166,7 @@ def test_short_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert short[0] == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str) -> None:
     program = "from ir_interp.cli.main import entry; import sys; sys.argv[0] = 'ir-interp'; entry()"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ir_interp import Arithmetic, resize
-from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from tests.support.golden import FROZEN, KERNELS, cases
+from tests.support.loops import HAS_NUMBA, VARIABLE
 from tests.support.oracle import expected
 from tests.support.places import ROOT
 
@@ -44,7 +44,7 @@ def _frozen() -> dict[str, str]:
     return digests
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NUMPY_ALONE)
 def test_numpy_alone(name: str) -> None:
     if name.endswith("SkylakeX") and not {"AVX512_SKX", "X86_V4"} & {*_FOUND, *_SIMD["baseline"]}:
@@ -60,13 +60,13 @@ def test_what_is_frozen_is_right() -> None:
         np.testing.assert_allclose(resize(x, spec), expected(x, spec), rtol=0, atol=1e-13, err_msg=name)
 
 
-@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 def test_loops() -> None:
     assert _computed(**{VARIABLE: "1"}) == _frozen()
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 def test_loops_of_any_processor_of_the_kind() -> None:
     """Compiling takes half a second for each loop and set of types, so not all of those above are compiled again."""
     digests = _computed("--each-loop-once", NUMBA_CPU_NAME="generic", **{VARIABLE: "1"})

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ir_interp.executor import loop_runner
-from ir_interp.executor.threads import ActiveWaiting, Helpers
+from ir_interp.executor.threads import ActiveWaiting, Helpers, in_call, is_within_another, scratch
 
 SOON = 10.0  # seconds
 
@@ -142,3 +142,14 @@ def test_active_waiting_ends_by_itself() -> None:
     waiting.wait(ended, 1)
     waiting.rest(ended, np.zeros(1, np.int64), 0)
     assert ended.tolist() == [1]
+
+
+def test_a_call_within_another_leaves_its_memory_alone() -> None:
+    """Of a handler that interrupts at any moment, tests of whole resizes show what went right by chance, too."""
+    kind = np.dtype(np.float32)
+    with in_call():
+        outer = scratch(0, (8,), kind)
+        assert np.shares_memory(outer, scratch(0, (8,), kind))
+        with in_call():
+            assert is_within_another()
+            assert not np.shares_memory(outer, scratch(0, (8,), kind))

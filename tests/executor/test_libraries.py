@@ -38,7 +38,7 @@ AT_EDGES = sorted(EDGES.glob("*.npz"))
 BYTES = [call for call in calls("pillow") if call.dtype == "uint8"]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("path", VECTORS, ids=[path.stem for path in VECTORS])
 def test_frozen_bytes(path: Path) -> None:
     library, _, release = path.stem.partition("-")
@@ -390,7 +390,7 @@ def test_every_library_is_frozen_and_every_change_of_it() -> None:
     assert held == {(name, version) for name in names() for version in get(name).dialect.versions}
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("call", BYTES, ids=map(str, BYTES))
 def test_pillow_as_installed(call: object) -> None:
     assert compared(call, 2e4, seed=3).unequal == 0  # type: ignore[arg-type]

@@ -10,8 +10,7 @@ import pytest
 
 import ir_interp
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.pipelines.rules import Exactly
-from ir_interp.pipelines.steps import Resize
+from tests.support.pipelines import pipeline, resize
 
 _IMAGE = np.random.default_rng(0).integers(0, 256, (12, 10), np.uint8)
 
@@ -76,8 +75,8 @@ def test_what_no_library_has(like: str, problem: str) -> None:
 
 def test_steps_know_libraries_by_one_name() -> None:
     """Code is printed by the name of the library."""
-    size = Exactly(height=6, width=8)
-    assert Resize(like="cv2:3", size=size) == Resize(like="opencv:area", size=size)
+    (given, named) = (pipeline(resize(call, "Exactly", height=6, width=8)) for call in ("cv2:3", "opencv:area"))
+    assert given == named
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_interp import Arithmetic, resize
-from ir_interp.ir.interpolate_dialect import DIALECT
-from ir_interp.translation.dialect import Context
+from ir_interp import Arithmetic, load, resize
 from tests.support.configurations import IrCase, known_openvino_bug, model_of, run_in_openvino
 from tests.support.runtimes import Array, openvino_resize
 from tests.support.verdicts import spec_of
@@ -20,7 +18,7 @@ from tests.sweeps.executor import sweep_openvino, unexplained
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_layers(seed: int) -> None:
-    verdicts = list(sweep_openvino(80, seed))
+    verdicts = list(sweep_openvino(60, seed))
     assert not unexplained(verdicts), "\n".join(map(str, unexplained(verdicts)))
 
 
@@ -233,8 +231,6 @@ def test_pads_go_astray(axes: tuple[int, ...]) -> None:
     case = IrCase(version=11, shape=shape, attributes=attributes, axes=axes, sizes=(7,) * len(axes))
     wanted, seen = resize(case.array(), spec_of(case)), run_in_openvino(case)
     is_right = seen.shape == wanted.shape and bool((seen == wanted).all())
-    numbers = {**attributes, "axes": axes, "sizes": case.sizes, "shape_calculation_mode": "sizes"}
-    context = Context(version=11, shape=shape)
-    codes = [code for code, _ in DIALECT.remarks(DIALECT.complete(numbers, 11), context)]
-    assert codes == ([] if is_right else ["IRI008"])
+    (op,) = load(model_of(case))
+    assert [each.code for each in op.diagnostics] == ([] if is_right else ["IRI008"])
     assert is_right == (axes not in ((1,), (1, 2), (1, 3)))

@@ -20,8 +20,9 @@ from ir_interp import (
     Rounding,
     Sizes,
     prepare,
+    resize,
 )
-from ir_interp.executor import loop_runner, tiles
+from ir_interp.executor import cases, loop_runner, tiles
 from ir_interp.libraries import parse
 from tests.sweeps.paths import drawn, faults, values
 
@@ -97,3 +98,11 @@ def test_which_strategy_serves_which_case(dtype: str, spec: ResizeSpec, name: st
     target = spec.target or Sizes((99, 120))
     strategy, _ = prepare(replace(spec, axes=(0, 1), target=target), (240, 320, 3), dtype)._in_numpy
     assert strategy.name == name
+
+
+def test_a_prepared_resize_plans_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).random((60, 50, 3), np.float32)
+    run, wanted = prepare(LINEAR, x.shape, sizes=(11, 12)), resize(x, LINEAR, sizes=(11, 12))
+    monkeypatch.setattr(cases, "floats", None)
+    monkeypatch.setattr(tiles, "tiled", None)
+    np.testing.assert_array_equal(run(x), wanted)

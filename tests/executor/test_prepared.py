@@ -11,7 +11,6 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, ShapeError, Sizes, SpecError
-from ir_interp.executor import cases, tiles
 
 SPEC = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((31, 40)))
 SPECS = [
@@ -41,14 +40,6 @@ def test_gives_what_resize_gives(spec: ResizeSpec, dtype: str) -> None:
         assert run(x, out=out) is out
         np.testing.assert_array_equal(out, wanted)
     assert run.out_shape == wanted.shape
-
-
-def test_plans_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = ir_interp.prepare(SPEC, (60, 50, 3), sizes=(11, 12))
-    wanted = ir_interp.resize(_image("float32"), SPEC, sizes=(11, 12))
-    monkeypatch.setattr(cases, "floats", None)
-    monkeypatch.setattr(tiles, "tiled", None)
-    np.testing.assert_array_equal(run(_image("float32")), wanted)
 
 
 def test_many_threads_call_it_at_once() -> None:

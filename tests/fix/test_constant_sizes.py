@@ -98,6 +98,7 @@ def image(height: int, width: int) -> dict[str, np.ndarray]:
     return {"x": np.random.default_rng(1).random((1, 3, height, width), np.float32)}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("form", ["constant", "partly from a shape"])
 @pytest.mark.parametrize("join", ["Add", "Concat"])

@@ -59,9 +59,9 @@ def without_mode() -> onnx.NodeProto:
     return helper.make_node("Resize", ["x", "none", "twice"], ["y"], name="wrong", mode="")
 
 
-def repaired(source: Path) -> tuple[NDArray[Any], str]:
+def repaired(source: Path, *, verify: bool = True) -> tuple[NDArray[Any], str]:
     """Return the output of the repaired model in onnxruntime, and the change."""
-    done = ir_interp.fix(source, "good.onnx")
+    done = ir_interp.fix(source, "good.onnx", verify=verify)
     assert not done.unread
     ((remedy,),) = (each.remedies for each in done.repaired)
     assert remedy.code == "IRI027"
@@ -77,7 +77,7 @@ def in_openvino(path: Path) -> NDArray[Any]:
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("scales", ["twice", "fraction"])
 def test_an_upsample_becomes_what_it_was_in_operator_set_9(mode: str, scales: str, opset: int) -> None:
-    actual, change = repaired(save(upsample(scales, mode), opset=opset))
+    actual, change = repaired(save(upsample(scales, mode), opset=opset), verify=False)
     assert "Upsample -> Resize" in change
     if (scales, mode) != ("fraction", "nearest"):  # OpenVINO takes other pixels there, in operator set 9 too
         np.testing.assert_allclose(actual, in_openvino(Path("bad.onnx")), atol=1e-5)
@@ -102,7 +102,7 @@ def test_an_empty_mode_is_the_default() -> None:
     ],
 )
 def test_the_shapes_decide_between_sizes_and_scales(sizes: str, ends: list[Any], kept: str, opset: int) -> None:
-    actual, change = repaired(save(both(sizes=sizes), opset=opset, ends=ends))
+    actual, change = repaired(save(both(sizes=sizes), opset=opset, ends=ends), verify=False)
     assert change.startswith(f"{kept} kept")
     assert actual.shape[2] == (ends[2] or 10)
     (op,) = ir_interp.load("good.onnx")

@@ -53,7 +53,7 @@ def test_scales_of_levels(scales: tuple[float, ...], from_floats: bool, tmp_path
             session.run(None, {"x": x})
     assert "IRI018" in {finding.code for finding in report.findings}
 
-    done = ir_interp.fix(source, fixed)
+    done = ir_interp.fix(source, fixed, verify=False)
     assert next(remedy.code for repaired in done.repaired for remedy in repaired.remedies) == "IRI018"
     (op,) = ir_interp.load(fixed)
     np.testing.assert_allclose(op.attributes["scales"], scales, rtol=1e-6)

@@ -59,7 +59,7 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(onnx_model, "check_unread", watch)
     for configuration in drawn().values():
-        for seed in range(4):
+        for seed in range(3):
             saved(configuration, seed, tmp_path / "x.xml")
             onnx_model.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
     assert {kind for kind, _ in read} == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}

@@ -10,8 +10,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as ops
 
-from ir_interp.converters.ir_to_onnx import onnx_model
-from ir_interp.translation.dialect import Semantics
+import ir_interp
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
 
@@ -152,7 +151,7 @@ def test_what_a_branch_makes_it_returns(tmp_path: Path) -> None:
     source = tmp_path / "net.xml"
     condition = node.input_value(0).get_node()
     ov.save_model(ov.Model([ops.result(each) for each in outputs], [condition, x]), source)
-    onnx_model.write_model(source, tmp_path / "net.onnx", Semantics.RUNTIME)
+    ir_interp.convert(source, tmp_path / "net.onnx", verify=False)
     made = loaded(tmp_path / "net.onnx").graph.node[0]
     kinds = {each.name: [inner.op_type for inner in each.g.node] for each in made.attribute}
     assert kinds == {
@@ -172,6 +171,6 @@ def test_refusals_inside_come_with_the_others(tmp_path: Path) -> None:
     source = tmp_path / "net.xml"
     ov.save_model(ov.Model([node.get_iter_value(changed.output(0), -1)], [x]), source)
     with pytest.raises(ExceptionGroup) as refusals:
-        onnx_model.write_model(source, tmp_path / "net.onnx", Semantics.RUNTIME)
+        ir_interp.convert(source, tmp_path / "net.onnx", verify=False)
     assert "RandomUniform cannot become ONNX: it draws random numbers" in str(refusals.value.exceptions[0])
     assert "/body/layer[" in str(refusals.value.exceptions[0])

@@ -10,8 +10,7 @@ import numpy as np
 import openvino
 import pytest
 
-from ir_interp.converters.ir_to_onnx import onnx_model
-from ir_interp.translation.dialect import Semantics
+import ir_interp
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
 NONE = {"strides": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1]}
@@ -277,7 +276,7 @@ def test_nodes(tmp_path: Path, draw_layer: Callable[[Draw], Any], nodes: Sequenc
     outputs = list(drawn) if isinstance(drawn, tuple) else [drawn]
     results = [openvino.opset13.result(each.output(0)) for each in outputs]
     openvino.save_model(openvino.Model(results, draw.parameters, "one"), tmp_path / "one.xml", compress_to_fp16=False)
-    onnx_model.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    ir_interp.convert(tmp_path / "one.xml", tmp_path / "one.onnx", verify=False)
     made = loaded(tmp_path / "one.onnx").graph.node
     assert [node.op_type for node in made] == nodes
     assert made[-1].name == outputs[0].get_friendly_name()

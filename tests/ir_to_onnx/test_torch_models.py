@@ -13,8 +13,7 @@ import onnx
 import openvino as ov
 import pytest
 
-from ir_interp.converters.ir_to_onnx import onnx_model
-from ir_interp.translation.dialect import Semantics
+import ir_interp
 from tests.support.layers import assert_equal, core, in_onnxruntime, in_openvino
 
 torch: Any = pytest.importorskip("torch")
@@ -162,7 +161,7 @@ def converted(name: str) -> Any:
 def compare(model: Any, values: list[Any], folder: Path, *, half: bool = False) -> onnx.ModelProto:
     source, made = folder / "net.xml", folder / "net.onnx"
     ov.save_model(model, source, compress_to_fp16=half)
-    onnx_model.write_model(source, made, Semantics.RUNTIME)
+    ir_interp.convert(source, made, verify=False)
     feeds = {each.any_name: value for each, value in zip(model.inputs, values, strict=True)}
     for got, wanted in zip(in_onnxruntime(made, feeds), in_openvino(core().read_model(source), feeds), strict=True):
         assert_equal(got, wanted, 1e-5)

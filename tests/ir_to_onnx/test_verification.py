@@ -13,10 +13,12 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.cli.main import main
+from ir_interp.converters.ir_to_onnx import integer_layers
 from ir_interp.converters.ir_to_onnx.layers import Op
 from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
 from ir_interp.converters.onnx.onnx_graph import Graph
 from tests.support.layers import constant
+from tests.support.quantised import CHANNELS, convolved, quantised, saved
 
 
 @pytest.fixture
@@ -81,3 +83,19 @@ def test_an_ir_that_does_not_run_proves_nothing(tmp_path: Path) -> None:
     ):
         ir_interp.convert(tmp_path / "net.xml", tmp_path / "net.onnx", shapes={"x": (5, 3)})
     assert not (tmp_path / "net.onnx").exists()
+
+
+@pytest.mark.long
+def test_a_wrong_place_of_a_pool_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is pooled before it is rounded ends a segment behind the pool."""
+    x = ops.parameter([1, CHANNELS, 12, 12], np.float32, name="x")
+    y = ops.max_pool(quantised(ops.tanh(x), -1, 127 / 128), [1, 1], [1, 1], [0, 0], [0, 0], [3, 3]).output(0)
+    source = saved(tmp_path, quantised(convolved(y, False), 0, 3), x)
+    right = integer_layers.in_floats
+
+    def wrong(graph: Graph, tensor: str) -> str:
+        return right(graph, graph.node("Mul", tensor, graph.constant(np.float32(1.01))))
+
+    monkeypatch.setattr(integer_layers, "in_floats", wrong)
+    with pytest.raises(VerificationError, match="is the first that differs: "):
+        ir_interp.convert(source, tmp_path / "a.onnx")

@@ -12,8 +12,6 @@ import pytest
 from openvino import opset13 as ops
 
 import ir_interp
-from ir_interp.converters.ir_to_onnx import onnx_model
-from ir_interp.translation.dialect import Semantics
 from tests.support.layers import Configuration, Draw, check, configurations, layer
 
 _LIMITS = {"i8": (-128, 127), "u8": (0, 255), "i4": (-8, 7), "u4": (0, 15)}
@@ -104,7 +102,7 @@ def test_weights_stay_small(name: str, tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(TABLE[name](draw))], draw.parameters, "one")
     ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    onnx_model.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    ir_interp.convert(tmp_path / "one.xml", tmp_path / "one.onnx", verify=False)
     graph = onnx.load(tmp_path / "one.onnx").graph
     (node,) = (each for each in graph.node if each.op_type == "DequantizeLinear")
     held = {each.name: each for each in graph.initializer}
@@ -120,7 +118,7 @@ def test_weights_of_a_table_stay_small(tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(looked_up(draw))], draw.parameters, "one")
     ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    onnx_model.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    ir_interp.convert(tmp_path / "one.xml", tmp_path / "one.onnx", verify=False)
     held = {each.data_type: list(each.dims) for each in onnx.load(tmp_path / "one.onnx").graph.initializer}
     rows, columns = model.get_output_partial_shape(0)[1].get_length(), draw.feeds["x0"].shape[1]
     assert int(np.prod(held[onnx.TensorProto.UINT4])) == rows * columns
@@ -136,7 +134,7 @@ def test_a_report_names_what_onnxruntime_rounds_by_default(is_quantised: bool, t
     weights = ops.multiply(ops.convert(ops.constant(values), "f32"), ops.constant(np.full((32, 1), 0.1, np.float32)))
     model = ov.Model([ops.matmul(factor, weights, False, True)], [x], "m")
     ov.save_model(model, tmp_path / "m.xml", compress_to_fp16=False)
-    report = ir_interp.convert(tmp_path / "m.xml", tmp_path / "m.onnx")
+    report = ir_interp.convert(tmp_path / "m.xml", tmp_path / "m.onnx", verify=False)
     note = (
         "compressed matrices: 1; by default onnxruntime rounds to 8 bits what they multiply; set "
         "session.qdq_matmulnbits_accuracy_level to 1 for float32, as in the verification"

@@ -29,8 +29,6 @@ from ir_interp import (
     Sizes,
     SpecError,
 )
-from ir_interp.large.layout import chosen_chunks
-from ir_interp.libraries import parse
 
 Array = NDArray[Any]
 SOFT = Linear(antialias=Antialias.SHRINKING)
@@ -47,7 +45,7 @@ CASES = {
     "pads": _spec(100, 70, pads=(Pad(axis=0, begin=30, end=2), Pad(axis=2, begin=1, end=0))),
     "one row": _spec(1, 50),
     "scales": ResizeSpec(kernel=SOFT, axes=(0, 1), target=Scales((0.3, 1.7)), arithmetic=Arithmetic.OPENVINO),
-    "library": parse("pillow:lanczos"),
+    "library": ir_interp.spec("pillow", resample="lanczos"),
 }
 
 
@@ -119,10 +117,14 @@ def test_memory_is_bounded() -> None:
 
 
 def test_chunks_are_chosen() -> None:
-    assert chosen_chunks(((100, 100, 50),), (250,), (125,)) == ((50, 50, 25),)
-    assert chosen_chunks(((100, 100),), (200,), (500,)) == ((83,) * 6 + (2,),)
-    assert chosen_chunks(((7, 3), (2, 2)), (10, 4), (10, 1)) == ((7, 3), (1,))
-    assert chosen_chunks(((0,),), (0,), (0,)) == ((0,),)
+    for chunks, sizes, chosen in (
+        (((100, 100, 50), (4,)), (125, 4), ((50, 50, 25), (4,))),
+        (((100, 100), (4,)), (500, 4), ((83,) * 6 + (2,), (4,))),
+        (((7, 3), (2, 2)), (10, 1), ((7, 3), (1,))),
+        (((0,), (4,)), (0, 4), ((0,), (4,))),
+    ):
+        lazy: Any = ir_interp.resize(dask.array.zeros([sum(each) for each in chunks], chunks=chunks), _spec(*sizes))
+        assert lazy.chunks == chosen
 
 
 def test_what_has_no_effect_is_refused() -> None:

@@ -19,8 +19,6 @@ from onnx import numpy_helper
 from onnx.backend.test.case.node import _NodeTestCases
 
 import ir_interp
-from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.translate import Grade
 from tests.support.runtimes import openvino_resize
 
 with warnings.catch_warnings():
@@ -80,13 +78,13 @@ def test_default_reading(case: Any, tmp_path: Path) -> None:
 def test_converted_to_ir(case: Any, tmp_path: Path) -> None:
     """All of them, the two with a fractional length as the reference reads them."""
     path, x, expected = _with_constants(case, tmp_path)
-    semantics = Semantics.REFERENCE if case.name in FRACTIONAL else Semantics.RUNTIME
+    semantics = ir_interp.Semantics.REFERENCE if case.name in FRACTIONAL else ir_interp.Semantics.RUNTIME
     report = ir_interp.convert(path, tmp_path / "model.xml", semantics=semantics, verify=False)
-    assert report.rows[0].grade is not Grade.EXACT_BUT_TIES
+    assert report.rows[0].grade is not ir_interp.Grade.EXACT_BUT_TIES
     actual = openvino_resize(tmp_path / "model.xml", {onnx.load(path).graph.input[0].name: x})
     np.testing.assert_allclose(actual, expected, rtol=case.rtol, atol=1e-5, strict=True)
 
 
 def test_semantics_are_named() -> None:
     readings = ["runtime", "document", "reference", "observed", "openvino-2021.2", "openvino-2021.3"]
-    assert [each.value for each in Semantics] == readings
+    assert [each.value for each in ir_interp.Semantics] == readings

@@ -9,11 +9,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
+import openvino as ov
 import pytest
 from onnx import helper, numpy_helper
+from openvino import opset13 as ops
 
+import ir_interp
 from ir_interp.converters.onnx import onnx_graph
-from ir_interp.files.memory import blocks
+from ir_interp.files import memory
 from tests.support.runtimes import Array
 
 MODEL = helper.make_model(helper.make_graph([], "g", [], []), opset_imports=[helper.make_opsetid("", 23)])
@@ -97,5 +100,19 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_blocks_of_several_elements() -> None:
-    lengths = [len(each) for each in blocks(np.zeros(5, np.uint8), 2)]
+    lengths = [len(each) for each in memory.blocks(np.zeros(5, np.uint8), 2)]
     assert lengths == [5]
+
+
+def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block by block, also where they lie otherwise than in the file; shapes stay in the model, which is checked."""
+    monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
+    monkeypatch.setattr(memory, "_BLOCK", 1000)
+    x, weights = ops.parameter([2, 64], np.float32, name="x"), np.random.default_rng(0).random((64, 32), np.float32)
+    y = ops.matmul(ops.matmul(x, ops.constant(weights), False, False), ops.constant(weights), False, True)
+    y = ops.reshape(y, ops.constant(np.array([4, 2, 16])), False)
+    ov.save_model(ov.Model([y], [x], "net"), tmp_path / "net.xml", compress_to_fp16=False)
+    ir_interp.convert(tmp_path / "net.xml", tmp_path / "net.onnx")  # and is verified
+    files = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert sorted(files) == ["net.bin", "net.onnx", "net.onnx.data", "net.xml"]
+    assert files["net.onnx"] < 1000 < files["net.onnx.data"]

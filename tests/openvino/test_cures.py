@@ -9,7 +9,6 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp.converters.openvino.from_onnx import CURES
 from tests.support.graphs import onnxruntime_outputs, openvino_outputs, save_model, values
 
 LOOPS = {  # what stands around the body; the body's inputs, outputs and nodes
@@ -62,7 +61,7 @@ def test_loops_are_simplified(loop: str, tmp_path: Path) -> None:
 
 def test_each_cure_has_the_message_that_it_cures(tmp_path: Path) -> None:
     source = save_model(tmp_path / "m.onnx", model(*LOOPS["carried through as it came"]))
-    with pytest.raises(RuntimeError, match=CURES[0].message):
+    with pytest.raises(RuntimeError, match="loop body graph canonical inputs size"):
         ov.Core().read_model(source)
 
 

@@ -11,22 +11,25 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.onnx import low_precision
 from tests.support.graphs import onnxruntime_outputs
 from tests.support.runtimes import Array
 
 
-def _network(path: Path, *, half_ends: bool) -> Path:
-    """Write convolutions with batch normalisations, which OpenVINO merges, and a resize between them."""
+def _network(path: Path, *, half_ends: bool, element: int = onnx.TensorProto.FLOAT16) -> Path:
+    """Write convolutions with batch normalisations, which OpenVINO merges, and a resize between them.
+
+    They compute in half precision, or with the same weights in another element type.
+    """
     rng = np.random.default_rng(0)
     tensors = [numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")]
-    nodes = [helper.make_node("Cast", ["x"], ["h"], to=onnx.TensorProto.FLOAT16)]
+    nodes = [helper.make_node("Cast", ["x"], ["h"], to=element)]
     last = "x" if half_ends else "h"
     for place in range(3):
         shapes = {"w": (8, 8 if place else 3, 3, 3), "gain": (8,), "bias": (8,), "mean": (8,), "var": (8,)}
         for name, shape in shapes.items():
             values = (rng.random(shape) + 0.1) * (0.02 if name == "var" else 0.3)
-            tensors.append(numpy_helper.from_array(values.astype(np.float16), f"{name}{place}"))
+            weights = values.astype(np.float16).astype(helper.tensor_dtype_to_np_dtype(element))
+            tensors.append(numpy_helper.from_array(weights, f"{name}{place}"))
         names = [f"{name}{place}" for name in shapes]
         nodes.append(helper.make_node("Conv", [last, names[0]], [f"c{place}"], pads=[1] * 4))
         nodes.append(helper.make_node("BatchNormalization", [f"c{place}", *names[1:]], [f"b{place}"]))
@@ -38,7 +41,7 @@ def _network(path: Path, *, half_ends: bool) -> Path:
     if half_ends:
         nodes = nodes[1:-1]
         nodes[-1].output[0] = "y"
-    kind = onnx.TensorProto.FLOAT16 if half_ends else onnx.TensorProto.FLOAT
+    kind = element if half_ends else onnx.TensorProto.FLOAT
     ends = [helper.make_tensor_value_info("x", kind, [1, 3, 12, 16])], [helper.make_tensor_value_info("y", kind, None)]
     graph = helper.make_graph(nodes, "net", *ends, tensors)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
@@ -63,7 +66,7 @@ def test_nothing_is_lost_between_float32_ends(tmp_path: Path) -> None:
     source = _network(tmp_path / "a.onnx", half_ends=False)
     ir_interp.convert(source, tmp_path / "a.xml")
     x = np.random.default_rng(0).random((1, 3, 12, 16), np.float32)
-    twin = low_precision.in_float32(source, tmp_path)
+    twin = _network(tmp_path / "b.onnx", half_ends=False, element=onnx.TensorProto.FLOAT)
     wanted = onnxruntime_outputs(twin, {"x": x})[0]
     assert np.abs(_run(tmp_path / "a.xml", x) - wanted).max() < 1e-6 * np.abs(wanted).max()
     theirs = ov.Core().compile_model(source, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -79,7 +82,8 @@ def test_ends_and_weights_stay_halves(tmp_path: Path) -> None:
     assert [each.get_element_type() for each in (*model.inputs, *model.outputs)] == [ov.Type.f16] * 2
     assert [each.get_any_name() for each in (*model.inputs, *model.outputs)] == ["x", "y"]
     x = np.random.default_rng(0).random((1, 3, 12, 16)).astype(np.float16)
-    wanted = onnxruntime_outputs(low_precision.in_float32(source, tmp_path), {"x": x.astype(np.float32)})[0]
+    twin = _network(tmp_path / "b.onnx", half_ends=True, element=onnx.TensorProto.FLOAT)
+    wanted = onnxruntime_outputs(twin, {"x": x.astype(np.float32)})[0]
     apart = np.abs(_run(tmp_path / "a.xml", x).astype(np.float32) - wanted)
     assert (apart <= 0.51 * np.spacing(np.abs(wanted).astype(np.float16))).all()  # rounded once, at the end
 

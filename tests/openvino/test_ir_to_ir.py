@@ -43,6 +43,7 @@ def kinds(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     "change", [{"only": "decomposed"}, {"interpolate": 4, "ir": 10}, {"interpolate": 11}, {"fp16": True}]

@@ -15,7 +15,6 @@ import pytest
 
 import ir_interp
 from ir_interp import resize
-from ir_interp.converters.reports import ConversionReport
 from tests.support.configurations import OnnxCase, model_of, run_in_onnxruntime
 from tests.support.external import LENGTH, save_external
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
@@ -26,7 +25,7 @@ from tests.support.verdicts import spec_of
 Feeds = Mapping[str, Array]
 
 
-def _convert(folder: Path, text: str, **options: Any) -> tuple[Path, Path, ConversionReport]:
+def _convert(folder: Path, text: str, **options: Any) -> tuple[Path, Path, ir_interp.ConversionReport]:
     source, destination = save_model(folder / "x.onnx", text), folder / "x.xml"
     return source, destination, ir_interp.convert(source, destination, verify=False, **options)
 

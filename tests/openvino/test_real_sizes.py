@@ -17,7 +17,6 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from tests.support.configurations import OnnxCase, model_of
 from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array, Child, onnxruntime_resize
@@ -55,7 +54,6 @@ def _gathered(*, threads: int, elements: bool = False, constant: bool = False, t
 @pytest.mark.skipif(ov.Core().get_property("CPU", "RANGE_FOR_STREAMS")[1] < 2, reason="no second thread to go astray")
 def test_a_gather_goes_astray_where_a_thread_begins_beyond_2_24(child: Child) -> None:
     """Should it be right one day, LARGEST_GATHER and what is made of it can go."""
-    assert 2 * LARGEST_GATHER.dynamic < _ROWS * _COLUMNS
     assert _wrong(child, threads=2) > 100_000
 
 
@@ -163,7 +161,7 @@ def test_sizes_of_floats_are_noted(lengths: str, is_static: bool, is_noted: bool
     """Where OpenVINO computes in bfloat16 by default, they would be others: it holds integers up to 256."""
     text = _SIZES.replace("LENGTHS", lengths)
     text = text.replace("float[1,3,h,w]", "float[1,3,300,300]") if is_static else text
-    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text, 18), tmp_path / "a.xml")
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text, 18), tmp_path / "a.xml", verify=False)
     assert any("INFERENCE_PRECISION_HINT=f32" in note for note in report.notes) == is_noted
     compiled = ov.compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     results = compiled([np.zeros((1, 3, 300, 300), np.float32), np.zeros((4, 3, 1, 1), np.float32)])
@@ -192,7 +190,7 @@ _STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, floa
 def test_each_step_of_a_size_is_rounded(steps: str, deciding: int, tmp_path: Path) -> None:
     """OpenVINO would fuse products, and products with sums, and divide by multiplying."""
     source = save_model(tmp_path / "a.onnx", _STEPS.replace("STEPS", steps), 18)
-    ir_interp.convert(source, tmp_path / "a.xml")
+    ir_interp.convert(source, tmp_path / "a.xml", verify=False)
     compiled = ov.compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for height in (deciding, 2 * deciding, 3 * deciding):
         x = np.zeros((1, 3, height, 8), np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,10 +15,12 @@ import typer
 import ir_interp
 from ir_interp import Images, SpecError
 from ir_interp.cli.main import app
+from ir_interp.files.kinds import FOREIGN, FRAMEWORKS
 from ir_interp.options.declaration import declared, flagged, identity, keywords, options_set, settled
 from ir_interp.options.model_options import AuditOptions, CompareOptions, ConvertOptions, FixOptions, ReproduceOptions
 from ir_interp.options.resize_options import ExplainOptions, PlotOptions, PreprocessOptions
 from tests.support.graphs import save_model
+from tests.support.places import ROOT
 
 FUNCTIONS: dict[Callable[..., Any], type[Any]] = {
     ir_interp.convert: ConvertOptions,
@@ -98,3 +101,18 @@ def test_options_without_what_they_need(
         with pytest.raises(SpecError, match=f"^{said}$"):
             function("a.onnx", result, **given)
     assert [path.name for path in Path().iterdir()] == ["a.onnx"]
+
+
+# Frameworks
+
+
+def test_each_extension_of_a_framework_has_one_folder() -> None:
+    extensions = sorted(extension for framework in FRAMEWORKS for extension in framework.extensions)
+    assert extensions == [kind.value for kind in FOREIGN]
+
+
+def test_each_framework_has_an_extra_with_its_packages() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for framework in FRAMEWORKS:
+        for package in framework.packages:
+            assert package.replace("_", "-") in " ".join(extras[framework.extra])

@@ -16,8 +16,8 @@ from PIL import Image
 import ir_interp
 from ir_interp import ReadError, ShapeError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.pipelines.rules import AlphaRule, blended
 from tests.preprocess.test_preprocess import identity, made
+from tests.support.pipelines import pipeline as pipeline_of
 
 CLIP = {
     "image_processor_type": "CLIPImageProcessorPil", "size": {"shortest_edge": 16}, "crop_size": 14, "resample": 2,
@@ -42,27 +42,27 @@ def over_white(x: Any) -> Any:
 def test_every_colour_and_alpha() -> None:
     colours, alpha = np.meshgrid(np.arange(256), np.arange(256))
     x = np.stack([colours, colours, colours, alpha], axis=2).astype(np.uint8)
-    assert np.array_equal(blended(x[..., :3], x[..., 3:]), over_white(x))
+    assert np.array_equal(pipeline_of(layout="nhwc", alpha="blended over white")(x), over_white(x))
 
 
 @pytest.mark.parametrize(
     ("config", "rule"),
     [
-        (CLIP, AlphaRule.OVER_WHITE),
-        (CLIP | {"do_convert_rgb": False}, AlphaRule.REFUSED),
-        (VIT, AlphaRule.REFUSED),
-        (VIT | {"do_convert_rgb": True}, AlphaRule.OVER_WHITE),
-        ({**VIT, "image_processor_type": "ViTFeatureExtractor", "do_convert_rgb": True}, AlphaRule.REFUSED),
-        ({**CLIP, "image_processor_type": "ChameleonImageProcessorPil"}, AlphaRule.REFUSED),
-        ({"input_size": [3, 14, 14], "crop_pct": 1.0}, AlphaRule.REFUSED),
+        (CLIP, "blended over white"),
+        (CLIP | {"do_convert_rgb": False}, "refused"),
+        (VIT, "refused"),
+        (VIT | {"do_convert_rgb": True}, "blended over white"),
+        ({**VIT, "image_processor_type": "ViTFeatureExtractor", "do_convert_rgb": True}, "refused"),
+        ({**CLIP, "image_processor_type": "ChameleonImageProcessorPil"}, "refused"),
+        ({"input_size": [3, 14, 14], "crop_pct": 1.0}, "refused"),
     ],
 )
-def test_rules(config: dict[str, Any], rule: AlphaRule) -> None:
+def test_rules(config: dict[str, Any], rule: str) -> None:
     """As transformers 5.23 and timm 1.0.31: the sweep ``pipeline_effects`` compares every class."""
     pipeline, x = ir_interp.pipeline(config), with_alpha(20, 30)
-    assert pipeline.alpha is rule
+    assert pipeline.alpha.value == rule
     assert ir_interp.Pipeline.of_json(pipeline.json()) == pipeline
-    if rule is AlphaRule.OVER_WHITE:
+    if rule == "blended over white":
         assert np.array_equal(pipeline(x), pipeline(over_white(x)))
     else:
         with pytest.raises(ShapeError, match=r"takes no images with alpha; expected uint8 \[height, width, 3\]$"):

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import Pipeline
-from ir_interp.pipelines import source_code
 from tests.preprocess.test_preprocess import identity, made
+from tests.support.pipelines import source_code
 
 Array = NDArray[Any]
 ROWS = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ def _has_nodes(row: dict[str, Any], *, is_fixed: bool) -> bool:
     return is_fixed or not any("lanczos" in call.like for call in pipeline_of(row).calls)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     ("row", "is_fixed"),
     [
@@ -76,14 +76,14 @@ def test_nodes(row: dict[str, Any], is_fixed: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["backend"] != "torchvision"])
-def test_source_code(row: dict[str, Any]) -> None:
+def test_source_code(row: dict[str, Any], tmp_path: Path) -> None:
     """The Python of a pipeline, with Pillow alone, gives the same bits where that is the Pillow of the digests."""
     if PIL.__version__.partition(".")[0] != "13":
         pytest.skip("the digests are Pillow 13's")
     pipeline = ir_interp.pipeline(row["config"], backend=row["backend"])
     names: dict[str, Any] = {}
     hostile = replace(pipeline, name="x\nraise SystemExit")
-    exec(source_code.numpy(hostile), names)
+    exec(source_code(hostile, "numpy", tmp_path), names)
     x = drawn(*row["shape"])
     assert np.array_equal(names["preprocess"](x), pipeline(x))
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp.errors import ReadError, SpecError
-from ir_interp.pipelines.huggingface_classes import PROCESSORS
 
+PROCESSORS: dict[str, Any] = json.loads((Path(__file__).parent / "effects.json").read_text("utf-8"))
+"""By name: those of test_key_effects.py."""
 _SHAPES = ((301, 401, 3), (150, 120, 3))
 
 

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ir_interp
-from ir_interp import InexactError, Pipeline
+from ir_interp import Pipeline
 from ir_interp.cli.main import main
-from ir_interp.pipelines import source_code
-from ir_interp.pipelines.rules import Exactly, Inside, Multiple, ShorterSide, SizeRounding
-from ir_interp.pipelines.steps import (
-    CentreCrop,
-    Interpolate,
-    Normalise,
-    PadTo,
-    Place,
-    Product,
-    Rescale,
-    Resize,
-    ReverseChannels,
-    Scale,
-    letterbox,
-)
+from tests.support.pipelines import pipeline as pipeline_of, resize, source_code, step
 
-COLOURS = (0.485, 0.456, 0.406)
-CROP = CentreCrop(
-    size=Exactly(height=17, width=30), start=SizeRounding.HALF_EVEN, padding=SizeRounding.UP, colour=(7.0,)
-)
-PADDED = PadTo(size=Multiple(of_size=8, rounding=SizeRounding.UP), place=Place.CENTRE, colour=(1.0, 2.0, 3.0))
+COLOURS = [0.485, 0.456, 0.406]
+CROP = step("CentreCrop", size=step("Exactly", height=17, width=30), start="half_even", padding="up", colour=[7.0])
+PADDED = step("PadTo", size=step("Multiple", of_size=8, rounding="up"), place="centre", colour=[1.0, 2.0, 3.0])
 PIPELINES = [
-    Pipeline(steps=(CROP, PADDED, ReverseChannels(), Rescale(factor=1 / 255, offset=-1.0), Scale(factors=(0.3,)))),
-    Pipeline(steps=(Rescale(factor=1 / 255, product=Product.QUOTIENT), Normalise(mean=COLOURS, deviation=COLOURS))),
-    Pipeline(steps=(Rescale(factor=1 / 127.5, product=Product.FLOAT64), PADDED), layout="nhwc"),
-]
+    pipeline_of(CROP, PADDED, step("ReverseChannels"), step("Rescale", factor=1 / 255, offset=-1.0),
+                step("Scale", factors=[0.3])),
+    pipeline_of(step("Rescale", factor=1 / 255, product="quotient"),
+                step("Normalise", mean=COLOURS, deviation=COLOURS)),
+    pipeline_of(step("Rescale", factor=1 / 127.5, product="float64"), PADDED, layout="nhwc"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_torch(pipeline: Pipeline) -> None:
+def test_torch(pipeline: Pipeline, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     names: dict[str, Any] = {}
-    exec(source_code.torch(pipeline), names)
+    exec(source_code(pipeline, "torch", tmp_path), names)
     for shape in ((20, 33), (5, 8), (41, 29)):
         x = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
         y = names["preprocess"](torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))).numpy()
@@ -50,11 +38,13 @@ def test_torch(pipeline: Pipeline) -> None:
         assert y.dtype == pipeline(x).dtype
 
 
-def test_opencv() -> None:
+def test_opencv(tmp_path: Path) -> None:
     pytest.importorskip("cv2")
-    pipeline = Pipeline(steps=(*letterbox("opencv:linear", 40, 48, 114), Rescale(factor=1 / 255)))
+    fitted = resize("opencv:linear", "Inside", height=40, width=48, rounding="half_even")
+    padded = step("PadTo", size=step("Exactly", height=40, width=48), place="centre", colour=[114.0])
+    pipeline = pipeline_of(fitted, padded, step("Rescale", factor=1 / 255))
     names: dict[str, Any] = {}
-    exec(source_code.opencv(pipeline), names)
+    exec(source_code(pipeline, "opencv", tmp_path), names)
     x = np.random.default_rng(0).integers(0, 256, (33, 21, 3), np.uint8)
     assert np.array_equal(names["preprocess"](x), pipeline(x))
 
@@ -79,24 +69,21 @@ std::vector<float> preprocess(cv::Mat x) {
 """
 
 
-def test_cpp() -> None:
-    resize = Resize(like="opencv:linear", size=ShorterSide(size=40))
-    text = source_code.cpp(Pipeline(steps=(resize, Rescale(factor=1 / 255)), name='a"\n*/ int x; //\\'))
+def test_cpp(tmp_path: Path) -> None:
+    steps = resize("opencv:linear", "ShorterSide", size=40), step("Rescale", factor=1 / 255)
+    text = source_code(pipeline_of(*steps, name='a"\n*/ int x; //\\'), "cpp", tmp_path)
     assert CPP in text
     assert 'in the order RGB: a" */ int x; //?\n' in text
 
 
 @pytest.mark.parametrize("language", ["opencv", "cpp", "torch"])
-def test_other_libraries_are_refused(language: str) -> None:
-    write = {"opencv": source_code.opencv, "cpp": source_code.cpp, "torch": source_code.torch}[language]
-    with pytest.raises(InexactError, match="expected resizes of"):
-        write(ir_interp.pipeline({"image_processor_type": "ViTImageProcessorPil"}))
-    step = Interpolate(mode="cubic", height=4, width=4)
-    with pytest.raises(InexactError, match="only OpenVINO resizes this way"):
-        write(Pipeline(steps=(step,)))
-    fit = Resize(like="opencv:cubic,ipp=false", size=Inside(height=4, width=4, rounding=SizeRounding.DOWN))
-    with pytest.raises(InexactError, match=r"no known call has these arguments|expected resizes of"):
-        write(Pipeline(steps=(fit,)))
+def test_other_libraries_are_refused(language: str, tmp_path: Path) -> None:
+    of_pillow = ir_interp.pipeline({"image_processor_type": "ViTImageProcessorPil"})
+    assert "expected resizes of" in source_code(of_pillow, language, tmp_path)
+    of_openvino = pipeline_of(step("Interpolate", mode="cubic", height=4, width=4))
+    assert "only OpenVINO resizes this way" in source_code(of_openvino, language, tmp_path)
+    fit = pipeline_of(resize("opencv:cubic,ipp=false", "Inside", height=4, width=4, rounding="down"))
+    assert re.search("no known call has these arguments|expected resizes of", source_code(fit, language, tmp_path))
 
 
 def test_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

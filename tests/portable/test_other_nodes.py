@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from ir_interp.converters.portable.portable_model import write_model
+import ir_interp
 from tests.support.graphs import assert_equal, onnxruntime_outputs, save_model, values
 
 ROWS = [
@@ -97,10 +97,10 @@ def test_what_a_node_becomes(node: str, old: int, new: int, kinds: str | None, t
     source, made = written(tmp_path / "a.onnx", node, old), tmp_path / "b.onnx"
     if kinds is None and "linear" in node:
         with pytest.raises(ExceptionGroup) as refusals:
-            write_model(source, made, f"onnx:{new}")
+            ir_interp.convert(source, made, target=f"onnx:{new}", verify=False)
         assert "GridSample-16 interprets the same attributes differently" in str(refusals.value.exceptions[0])
         return
-    write_model(source, made, f"onnx:{new}")
+    ir_interp.convert(source, made, target=f"onnx:{new}", verify=False)
     x = values(2, 3, 4, 5)
     feeds = {each.name: x for each in onnx.load(source).graph.input}
     (wanted,), (found,) = onnxruntime_outputs(source, feeds), onnxruntime_outputs(made, feeds)
@@ -134,7 +134,7 @@ def test_dynamic_dimensions(nodes: str, old: int, new: int, tmp_path: Path) -> N
     if "split = [1" in nodes:
         text = text.replace("Concat <axis = 2>", "Concat <axis = 3>")
     source, made = save_model(tmp_path / "a.onnx", text, old), tmp_path / "b.onnx"
-    write_model(source, made, f"onnx:{new}")
+    ir_interp.convert(source, made, target=f"onnx:{new}", verify=False)
     (wanted,), (found,) = onnxruntime_outputs(source, {"x": x}), onnxruntime_outputs(made, {"x": x})
     assert_equal(found, wanted)
 
@@ -146,7 +146,7 @@ INSIDE = """g (float[2,3] x, bool c) => (float[2,1,3] y) <int64[1] one = {1}> {
 
 def test_nodes_in_branches(tmp_path: Path) -> None:
     source, made = save_model(tmp_path / "a.onnx", INSIDE, 14), tmp_path / "b.onnx"
-    write_model(source, made, "onnx:11")
+    ir_interp.convert(source, made, target="onnx:11", verify=False)
     for branch in (True, False):
         feeds = {"x": values(2, 3), "c": np.array(branch)}
         assert_equal(onnxruntime_outputs(made, feeds)[0], onnxruntime_outputs(source, feeds)[0])
@@ -161,7 +161,7 @@ def test_nodes_in_local_functions(tmp_path: Path) -> None:
         <domain: "mine", opset_import: ["": 18]> plain (a) => (b) { b = Relu (a) }"""
     source, made = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(onnx.parser.parse_model(text), source)
-    write_model(source, made, "onnx:11")
+    ir_interp.convert(source, made, target="onnx:11", verify=False)
     assert [each.op_type for each in onnx.load(made).graph.node] == ["plain", "Constant", "Unsqueeze"]
     feeds = {"x": values(2, 3)}
     assert_equal(onnxruntime_outputs(made, feeds)[0], onnxruntime_outputs(source, feeds)[0])
@@ -181,7 +181,7 @@ def test_what_no_older_set_says(node: str, old: int, new: int, message: str, tmp
     held = "<int64[2] none = {0, 5}, float r = {0.5}, bool yes = {1}, int64[4] pads = {0, 0, 1, 1}>"
     source = save_model(tmp_path / "a.onnx", f"g (float[p,q] x, int64[1] a) => (y) {held} {{ y = {node} }}", old)
     with pytest.raises(ExceptionGroup) as refusals:
-        write_model(source, tmp_path / "b.onnx", f"onnx:{new}")
+        ir_interp.convert(source, tmp_path / "b.onnx", target=f"onnx:{new}", verify=False)
     (found,) = map(str, refusals.value.exceptions)
     assert found == (
         f"a.onnx: no exact form in onnx:{new}; other nodes have no form there: {message} is the nearest target where "

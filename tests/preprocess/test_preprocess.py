@@ -17,11 +17,9 @@ from onnx import helper
 from PIL import Image
 
 import ir_interp
-from ir_interp import Images, InexactError, IrInterpError, Pipeline, ReadError, SpecError
+from ir_interp import Images, InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.pipelines.rules import Exactly, ShorterSide
-from ir_interp.pipelines.steps import Resize
-from ir_interp.views.likeness import call, resized
+from tests.support.pipelines import pipeline as pipeline_of, resize
 
 Array = NDArray[Any]
 CALLS = (
@@ -64,7 +62,7 @@ def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
     for height, width in ((14, 20), (1, 1), (7, 90), (68, 68), (200, 31), (301, 3), *rng.integers(1, 150, (12, 2))):
         x = image(rng, int(height), int(width))
         (y,) = session.run(None, {"image": x})
-        assert np.array_equal(y[0].transpose(1, 2, 0), resized(call(like, x, "RGB"), x, SIZE, None)), (height, width)
+        assert np.array_equal(y[0].transpose(1, 2, 0), ir_interp.resize(x, SIZE, like, axes=(0, 1))), (height, width)
 
 
 FLOATS = (
@@ -86,7 +84,7 @@ def test_floats_of_libraries_that_make_them(tmp_path: Path, like: str, known: bo
             size = (height, width) if known else None
             ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=size, verify=False)
         x = image(rng, height, width)
-        wanted = resized(call(like, x.astype(np.float32), None), x.astype(np.float32), SIZE, None)
+        wanted = ir_interp.resize(x.astype(np.float32), SIZE, like, axes=(0, 1))
         y = made(whole, x)[0].transpose(1, 2, 0)
         assert not np.array_equal(y, np.rint(y)) or (height, width) == SIZE
         np.testing.assert_allclose(y, wanted, rtol=0, atol=3e-6 * 255)
@@ -99,7 +97,7 @@ def test_nearest_of_tensorflow(tmp_path: Path) -> None:
     for height, width in rng.integers(1, 300, (40, 2)):
         x = image(rng, int(height), int(width))
         y = made(whole, x)[0].transpose(1, 2, 0)
-        assert np.array_equal(y, resized(call("tensorflow:nearest", x, None), x, SIZE, None))
+        assert np.array_equal(y, ir_interp.resize(x, SIZE, "tensorflow:nearest", axes=(0, 1)))
 
 
 def test_floats_that_no_nodes_make(tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ def letterboxed(like: str, x: Array, sizes: tuple[int, int], colour: int) -> Arr
     height, width = (max(1, round(length * scale)) for length in x.shape[:2])
     top, left = (round((size - length) / 2 - 0.1) for size, length in zip(sizes, (height, width), strict=True))
     y = np.full((*sizes, 3), colour, np.uint8)
-    y[top : top + height, left : left + width] = resized(call(like, x, "RGB"), x, (height, width), None)
+    y[top : top + height, left : left + width] = ir_interp.resize(x, (height, width), like, axes=(0, 1))
     return y
 
 
@@ -193,7 +191,7 @@ def test_batches_and_channels(like: str, batch: int | None, channels: int, layou
         y = y if layout == "nhwc" else y.transpose(0, 2, 3, 1)
         for one, result in zip(x, y, strict=True):
             colours = np.repeat(one, 3, 2) if channels == 1 else np.ascontiguousarray(one[..., :3])
-            small = resized(call(like, colours, "RGB"), colours, SIZE, None)[..., ::-1]
+            small = ir_interp.resize(colours, SIZE, like, axes=(0, 1))[..., ::-1]
             assert np.array_equal(result, small - np.array((10, 20, 30), np.float32))
 
 
@@ -280,7 +278,7 @@ def test_a_real_model(tmp_path: Path) -> None:
     images = Images(mean=(127.5,), scale=(127.5,))
     ir_interp.preprocess(source, whole, like="opencv:linear", size=(48, 192), images=images)
     x = image(np.random.default_rng(0), 60, 300)
-    small = resized(call("opencv:linear", x, None), x, (48, 192), None).astype(np.float32)
+    small = ir_interp.resize(x, (48, 192), "opencv:linear", axes=(0, 1)).astype(np.float32)
     wanted = made(source, ((small - 127.5) / np.float32(127.5)).transpose(2, 0, 1)[None])
     assert np.abs(made(whole, x) - wanted).max() < 1e-6
 
@@ -310,7 +308,7 @@ def test_a_real_photo_through_a_real_model(tmp_path: Path) -> None:
 def test_a_model_gets_images_of_its_size(tmp_path: Path) -> None:
     """onnxruntime only warns of an input of another size, and runs."""
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
-    shorter = Pipeline(steps=(Resize(like="pillow:bilinear", size=ShorterSide(size=16)),))
+    shorter = pipeline_of(resize("pillow:bilinear", "ShorterSide", size=16))
     with pytest.raises(SpecError, match=r"takes images of 14 x 20; the size after the last step depends on the image"):
         ir_interp.preprocess(source, whole, pipeline=shorter)
     with pytest.raises(SpecError, match=r"takes images of 14 x 20; the pipeline gives 16 x 21$"):
@@ -339,7 +337,7 @@ def test_a_model_that_computes_sizes_from_its_input(like: str, tmp_path: Path) -
     source, whole = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(onnx.parser.parse_model(_DOUBLED), source)
     x = image(np.random.default_rng(0), 50, 33)
-    for steps in (Exactly(height=14, width=20), ShorterSide(size=12)):
-        pipeline = Pipeline(steps=(Resize(like=like, size=steps),))
+    for step in (resize(like, "Exactly", height=14, width=20), resize(like, "ShorterSide", size=12)):
+        pipeline = pipeline_of(step)
         ir_interp.preprocess(source, whole, pipeline=pipeline, verify=False)
         assert np.array_equal(made(whole, x)[0], pipeline(x).repeat(2, axis=1).repeat(2, axis=2))

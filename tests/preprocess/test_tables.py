@@ -13,7 +13,6 @@ from PIL import Image
 import ir_interp
 from ir_interp import InexactError, ReadError, ShapeError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.views.likeness import call, resized
 from tests.preprocess.test_preprocess import Array, identity, image, letterboxed, made
 
 SIZE = (14, 20)
@@ -39,7 +38,7 @@ def test_bytes(tmp_path: Path, like: str) -> None:
     for lengths in (*LENGTHS, (98, 180), (200, 31), (13, 400)):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths, verify=False)
         x = image(np.random.default_rng(0), *lengths)
-        wanted = resized(call(like, x, "RGB"), x, SIZE, None)
+        wanted = ir_interp.resize(x, SIZE, like, axes=(0, 1))
         assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted), lengths
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted), lengths
 
@@ -51,7 +50,7 @@ def test_bytes_in_other_operator_sets(tmp_path: Path, opset: int, lengths: tuple
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE, opset=opset), tmp_path / "b.onnx"
     ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE, image_size=lengths, verify=False)
     x = image(np.random.default_rng(opset), *(lengths or (31, 90)))
-    wanted = resized(call("opencv:linear", x, "RGB"), x, SIZE, None)
+    wanted = ir_interp.resize(x, SIZE, "opencv:linear", axes=(0, 1))
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted)
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
 
@@ -69,7 +68,7 @@ def test_bytes_in_onnxruntime_alone(tmp_path: Path, like: str) -> None:
     for lengths in ((42, 100), (70, 60)):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths, verify=False)
         x = image(np.random.default_rng(0), *lengths)
-        wanted = resized(call(like, x, "RGB"), x, SIZE, None)
+        wanted = ir_interp.resize(x, SIZE, like, axes=(0, 1))
         assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted), lengths
 
 
@@ -91,7 +90,7 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
     given: dict[str, Any] = {"like": "pillow@13:lanczos", "size": SIZE, "letterbox": letterbox}
     assert ir_interp.preprocess(ir, whole, **given, image_size=(50, 33), verify=False) == "image"
     x = image(np.random.default_rng(1), 50, 33)
-    plain = resized(call("pillow@13:lanczos", x, "RGB"), x, SIZE, None)
+    plain = ir_interp.resize(x, SIZE, "pillow@13:lanczos", axes=(0, 1))
     wanted = plain if letterbox is None else letterboxed("pillow@13:lanczos", x, SIZE, letterbox)
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
     with pytest.raises(InexactError, match=r"no exact form in an IR of any image size; .* add their size: image_size"):

@@ -10,10 +10,9 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.converters.audit.probe import INSTALLED
-from ir_interp.converters.runtimes.outcome import Kind
+from ir_interp import Kind
 from tests.support.image_nodes import compute_sizes, lay_between_transposes, loosen, values
-from tests.support.runtimes import onnx_model, onnxruntime_resize
+from tests.support.runtimes import OTHERS, onnx_model, onnxruntime_resize
 
 pytestmark = pytest.mark.usefixtures("one_worker")
 
@@ -116,7 +115,7 @@ def test_what_is_predicted_is_seen(
     model = onnx_model(op, opset, shape, "float32", attributes, **target)
     loosen(model, dynamic)
     onnx.save(model, tmp_path / "a.onnx")
-    run = name in INSTALLED and kind is not Kind.UNKNOWN
+    run = (name not in OTHERS or OTHERS[name].is_installed) and kind is not Kind.UNKNOWN
     (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=[name], shapes={"x": shape}, run=run).rows
     predicted = row.predictions[name]
     assert (predicted.kind, why in predicted.reason) == (kind, True), predicted
@@ -190,7 +189,7 @@ def test_a_size_of_run_time_that_is_a_static_length(tmp_path: Path) -> None:
     compute_sizes(model, 12, shape, (1, 2), shape)
     loosen(model, (0, 2, 3))
     onnx.save(model, path)
-    (row,) = ir_interp.audit(path, runtimes=["ncnn"], shapes={"x": shape}, run="ncnn" in INSTALLED).rows
+    (row,) = ir_interp.audit(path, runtimes=["ncnn"], shapes={"x": shape}, run=OTHERS["ncnn"].is_installed).rows
     predicted = row.predictions["ncnn"]
     assert (predicted.kind, row.seen.get("ncnn", predicted).kind) == (Kind.SAME, Kind.SAME)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import ir_interp
-from ir_interp.converters.predictions import LAYER_RUNTIMES
+from tests.support.commands import completed
 from tests.support.ir_text import End, Net, attributes, interpolate
 from tests.support.runtimes import onnx_model
 
-RELEASES = [name for name in LAYER_RUNTIMES if name.startswith("openvino:")]
+RELEASES = completed("audit", "--runtime", "openvino:")
 OF_2021 = ("2021.2", "2021.3", "2021.4")
 UP_TO_2025_3 = (*OF_2021, "2022.3", "2023.2", "2024.6", "2025.1", "2025.3")
 IMAGE: dict[str, Any] = {"shape": (1, 2, 4, 6), "out": (1, 2, 8, 9)}

@@ -9,16 +9,14 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.converters.audit.probe import RUNNERS
-from ir_interp.converters.predictions import RUNTIMES
-from ir_interp.converters.runtimes.onnxruntime_providers import RUNTIMES as RECORDS
-from ir_interp.converters.runtimes.outcome import Kind
+from ir_interp import Kind
+from tests.support.commands import completed
 from tests.support.graphs import save_model
 from tests.support.image_nodes import loosen
-from tests.support.runtimes import onnx_model
+from tests.support.runtimes import OTHERS, onnx_model
 
-PROVIDERS = [provider.name for provider in RECORDS]
-BY_SOURCE = [provider.name for provider in RECORDS if not provider.runner]
+PROVIDERS = completed("audit", "--runtime", "onnxruntime-")
+BY_SOURCE = [name for name in PROVIDERS if name not in OTHERS]
 NAMES = ("cuda", "directml", "qnn", "webgpu")
 SHAPE = (1, 2, 5, 6)
 SAME, CPU = ("same", ""), "left to the CPU provider"
@@ -166,8 +164,8 @@ def test_what_webgpu_was_seen_to_compute(node: dict[str, Any], told: Told) -> No
 
 @pytest.mark.parametrize(("name", "more"), [("onnxruntime-qnn", QNN), ("onnxruntime-webgpu", WEBGPU)])
 def test_the_records_are_its_answers(name: str, more: tuple[tuple[dict[str, Any], Told], ...], tmp_path: Path) -> None:
-    if not RUNNERS[name].is_installed:
-        pytest.skip(f"{RUNNERS[name].distribution} is not installed")
+    if not OTHERS[name].is_installed:
+        pytest.skip(f"{name} is not installed")
     for place, (node, _) in enumerate((*ROWS, *more)):
         onnx.save(onnx_model(**node), tmp_path / f"{place:02}.onnx")
     for row in ir_interp.audit(tmp_path, runtimes=[name], run=True).rows:
@@ -201,17 +199,11 @@ def test_what_is_written_for_the_npu(node: dict[str, Any], operators: list[str] 
 
 
 def test_they_are_marked() -> None:
-    """Those that were not run are marked as by source; their version names the files, each at its commit."""
-    for provider in RECORDS:
-        name = provider.name
-        assert RUNTIMES[name].title == provider.title
-        assert not RUNTIMES[name].is_asked
-        if provider.runner:
-            assert RUNTIMES[name].version == provider.version
-            continue
-        assert provider.title.endswith(", by source")
-        assert RUNTIMES[name].version == provider.source
-        assert " at " in provider.source
+    """Those that were not run are marked as by source, and none is audited unless it is named."""
+    model = onnx_model(**resize("linear"))
+    (row,), (plain,) = ir_interp.audit(model, runtimes=PROVIDERS).rows, ir_interp.audit(model).rows
+    assert {name for name, title in row.titles.items() if title.endswith(", by source")} == {*BY_SOURCE}
+    assert not plain.predictions.keys() & {*PROVIDERS}
 
 
 AMONG = {

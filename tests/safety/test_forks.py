@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ir_interp import Sizes, resize
-from ir_interp.executor.loop_runner import VARIABLE, is_installed
+from tests.support.loops import HAS_NUMBA, VARIABLE
 from tests.support.places import ROOT
 from tests.sweeps.forks import SPECS
 
@@ -21,12 +21,12 @@ needs_forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system ha
 
 @needs_forks
 @pytest.mark.parametrize("arguments", [[], ["--logging"]], ids=["plain", "logging first"])
-@pytest.mark.parametrize("loops", ["0", "1"] if is_installed() else ["0"])
+@pytest.mark.parametrize("loops", ["0", "1"] if HAS_NUMBA else ["0"])
 def test_forks_while_threads_resize(loops: str, arguments: list[str]) -> None:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.sweeps.forks", "--cases", "20", "--seed", "7", *arguments]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.sweeps.forks", "--cases", "10", "--seed", "7", *arguments]
     environment = os.environ | {VARIABLE: loops}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stdout) == (0, "20 forks, 0 wrong\n")
+    assert (done.returncode, done.stdout) == (0, "10 forks, 0 wrong\n")
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.portable.portable_model import write_model
-from ir_interp.converters.reports import Form, FormPolicy
+import ir_interp
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
-WISH = FormPolicy(form=Form.DECOMPOSED)
+WISH: dict[str, Any] = {"target": "openvino", "only": "decomposed", "verify": False}
 
 
 def resizes(count: int, name: str = "up{}", opset: int = 13, *, inner: bool = False) -> onnx.ModelProto:
@@ -47,7 +47,7 @@ def seconds(count: int, name: str, folder: Path) -> float:
     source = folder / "a.onnx"
     source.write_bytes(resizes(count, name).SerializeToString())
     start = time.process_time()
-    assert len(write_model(source, folder / "b.onnx", "openvino", WISH)) == count
+    assert len(ir_interp.convert(source, folder / "b.onnx", **WISH).rows) == count
     return time.process_time() - start
 
 
@@ -56,14 +56,14 @@ def seconds(count: int, name: str, folder: Path) -> float:
 def test_time_grows_with_their_number(name: str, tmp_path: Path) -> None:
     """Of 8 times as many in 8 times the time; in the square of it, these would take 30 times."""
     seconds(20, name, tmp_path)  # what is imported late
-    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (100, 800))
+    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (60, 480))
     assert many < 14 * few
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["in a row", "in branches"])
 def test_each_takes_the_place_of_its_own(inner: bool, tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(resizes(5, inner=inner).SerializeToString())
-    write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "openvino", WISH)
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **WISH)
     made = onnx.load(tmp_path / "b.onnx")
     onnx.checker.check_model(made)
     assert "Resize" not in str(made)

@@ -15,9 +15,9 @@ import openvino as ov
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.executor.loop_runner import VARIABLE, is_installed
-from ir_interp.files import writing
+from ir_interp.files import kinds, writing
 from ir_interp.files.writing import OutputError, replacing
+from tests.support.loops import HAS_NUMBA, VARIABLE
 from tests.support.places import ROOT
 
 CHANNELS = {"a": 4, "b": 6}
@@ -89,6 +89,14 @@ def test_a_folder_that_another_holds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_pipe_that_takes_the_place_of_a_checked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening it must not wait for somebody to write to it."""
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(kinds, "check_regular", lambda _: None)
+    with pytest.raises(OSError, match="Not a regular file"):
+        kinds.opened(tmp_path / "pipe")
+
+
 def test_two_that_write_one_output_leave_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An .xml never stands beside the .bin of another."""
     monkeypatch.chdir(tmp_path)
@@ -98,9 +106,9 @@ def test_two_that_write_one_output_leave_that_of_one(tmp_path: Path, monkeypatch
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     both = [
         subprocess.Popen([*program, f"{name}.onnx", "out.xml", "--no-verify", "--quiet"], env=environment)
-        for name in (*CHANNELS, *CHANNELS)
+        for name in CHANNELS
     ]
-    assert [each.wait(timeout=100) for each in both] == [0] * 4
+    assert [each.wait(timeout=100) for each in both] == [0] * 2
     model = ov.Core().read_model("out.xml")
     (weights,) = (op.data for op in model.get_ops() if op.get_type_name() == "Constant" and len(op.shape) == 4)
     name = {count: name for name, count in CHANNELS.items()}[model.output(0).shape[1]]
@@ -110,9 +118,7 @@ def test_two_that_write_one_output_leave_that_of_one(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    "loops", ["0", pytest.param("1", marks=pytest.mark.skipif(not is_installed(), reason="numba"))]
-)
+@pytest.mark.parametrize("loops", ["0", pytest.param("1", marks=pytest.mark.skipif(not HAS_NUMBA, reason="numba"))])
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_pools_of_processes_resize(method: str, loops: str, tmp_path: Path) -> None:
     script = tmp_path / "sums.py"
@@ -121,7 +127,7 @@ def test_pools_of_processes_resize(method: str, loops: str, tmp_path: Path) -> N
     subprocess.run([sys.executable, str(script), method], env=environment, check=True, timeout=100)
 
 
-@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 def test_loops_without_a_place_for_their_code(tmp_path: Path) -> None:
     """Neither beside the source nor in the user's folder: they are compiled in each process."""
     program = (

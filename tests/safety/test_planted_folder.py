@@ -17,8 +17,8 @@ import pytest
 from PIL import Image
 
 import ir_interp
-from ir_interp.executor.loop_runner import VARIABLE
 from tests.support.graphs import save_model
+from tests.support.loops import VARIABLE
 from tests.support.places import ROOT
 from tests.support.watched import CAN_WATCH, listening
 

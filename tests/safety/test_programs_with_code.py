@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import ir_interp
-from ir_interp.files.memory import VARIABLE
 from tests.support.commands import command
 
 torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'")
@@ -241,7 +240,7 @@ def test_members_that_unpack_to_more_than_the_limit(
     members: Members, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """PyTorch compresses none, but unpacks them."""
-    monkeypatch.setenv(VARIABLE, "0.1")
+    monkeypatch.setenv("IR_INTERP_MAX_GIB", "0.1")
     with zipfile.ZipFile("net.pt2", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
         for name, content in members.items():
             file.writestr(name, content)
@@ -249,7 +248,7 @@ def test_members_that_unpack_to_more_than_the_limit(
     code, _, errors = command(capsys, "inspect", "net.pt2")
     assert code == 2
     assert errors.startswith("error: net.pt2: ")
-    assert VARIABLE in errors
+    assert "IR_INTERP_MAX_GIB" in errors
 
 
 PRIVATE = (

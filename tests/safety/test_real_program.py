@@ -46,73 +46,64 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "ir_interp", *arguments]
 
 
-def convert(folder: Path) -> None:
-    call = command("convert", "a.onnx", "a.xml")
-    subprocess.run(call, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True)
-
-
 def test_killed_at_any_moment_files_are_all_old_or_all_new(tmp_path: Path) -> None:
+    """Without a proof most moments lie about the writing."""
     model(tmp_path / "a.onnx")
-    names = ("a.xml", "a.bin")
+    names, call = ("a.xml", "a.bin"), command("convert", "a.onnx", "a.xml", "--no-verify")
 
     def state() -> list[bytes]:
         return [(tmp_path / name).read_bytes() for name in names]
 
+    def convert() -> None:
+        subprocess.run(call, cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True)
+
     start = time.monotonic()
-    subprocess.run(
-        command("convert", "a.onnx", "a.xml"), cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True
-    )
+    convert()
     seconds, new = time.monotonic() - start, state()
+    silent = subprocess.DEVNULL
     for moment in range(MOMENTS):
         for name in names:
             (tmp_path / name).write_bytes(b"old")
-        started = subprocess.Popen(
-            command("convert", "a.onnx", "a.xml"),
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        started = subprocess.Popen(call, cwd=tmp_path, env=ENVIRONMENT, stdout=silent, stderr=silent)
         time.sleep(seconds * (moment + 1) / MOMENTS)
         started.kill()
         started.wait()
         assert state() in ([b"old", b"old"], new)
-    subprocess.run(
-        command("convert", "a.onnx", "a.xml"), cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True
-    )
+    convert()
     assert state() == new
 
 
 @pytest.mark.parametrize(("limit", "least"), [(resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_AS, 400 * 2**20)])
 def test_a_tight_limit_is_an_error_without_a_traceback(limit: int, least: int, tmp_path: Path) -> None:
     model(tmp_path / "a.onnx")
-    for arguments in (("audit", "a.onnx"), ("convert", "a.onnx", "a.xml")):
-        ended = subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            preexec_fn=lambda: resource.setrlimit(limit, (least, least)),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert ended.returncode in (0, 1, 2)
-        assert "Traceback" not in ended.stderr
-        assert "unexpected" not in ended.stderr
-        assert (ended.returncode != 0) == ended.stderr.startswith("error: ")
+    ended = subprocess.run(
+        command("convert", "a.onnx", "a.xml"),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        preexec_fn=lambda: resource.setrlimit(limit, (least, least)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode in (0, 1, 2)
+    assert "Traceback" not in ended.stderr
+    assert "unexpected" not in ended.stderr
+    assert (ended.returncode != 0) == ended.stderr.startswith("error: ")
     assert not list(tmp_path.glob("a.xml")) or ended.returncode == 0
 
 
-@pytest.mark.parametrize("location", ["http://127.0.0.1:9/w", "s3://bucket/w", "file:///etc/hostname", "memory://w"])
-def test_an_address_in_a_model_is_not_followed(location: str, tmp_path: Path) -> None:
+def test_an_address_in_a_model_is_not_followed(tmp_path: Path) -> None:
     """The kernel kills a process that opens a socket."""
-    model(tmp_path / "a.onnx", location)
-    code = "from ir_interp.cli.main import main\nsys.exit(main(['convert', 'a.onnx', 'a.xml']))"
+    locations = ("http://127.0.0.1:9/w", "s3://bucket/w", "file:///etc/hostname", "memory://w")
+    for number, location in enumerate(locations):
+        model(tmp_path / f"{number}.onnx", location)
+    code = "from ir_interp.cli.main import main\nprint(*(main(['convert', f'{n}.onnx', f'{n}.xml']) for n in range(4)))"
     call = [sys.executable, "-c", WITHOUT_NETWORK + code]
     ended = subprocess.run(
         call, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=120
     )
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("error: a.onnx: ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.onnx"]
+    assert (ended.returncode, ended.stdout) == (0, "2 2 2 2\n")
+    errors = ended.stderr.splitlines()
+    assert [line.partition(".onnx: ")[0] for line in errors] == [f"error: {n}" for n in range(4)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{n}.onnx" for n in range(4)]

@@ -16,7 +16,6 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.files import kinds
 from tests.support.commands import command
 from tests.support.external import PLACES, save_external
 from tests.support.graphs import save_model
@@ -155,14 +154,6 @@ def test_results_that_are_none(line: str, capsys: pytest.CaptureFixture[str]) ->
     Path("r.jsonl").write_text(f"{line}\n")
     said = "error: r.jsonl: line 1 is not a result of a model; choose another name\n"
     assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
-
-
-def test_a_pipe_that_takes_the_place_of_a_checked_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening it must not wait for somebody to write to it."""
-    os.mkfifo("pipe")
-    monkeypatch.setattr(kinds, "check_regular", lambda _: None)
-    with pytest.raises(OSError, match="Not a regular file"):
-        kinds.opened(Path("pipe"))
 
 
 def test_a_folder_with_such_files_is_audited(capsys: pytest.CaptureFixture[str]) -> None:

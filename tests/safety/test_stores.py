@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters.workers import Forks
-from tests.support.commands import command, command_in_a_fork
+from tests.support.commands import command, command_in_a_fork, forks_of_commands
 from tests.support.graphs import save_model
 
 pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
@@ -134,18 +133,16 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    """Return what forks processes, apart from that of other tests."""
-    runner = Forks()
-    yield runner
-    runner.close()
+@pytest.fixture(scope="module", autouse=True)
+def _forks() -> Iterator[None]:
+    with forks_of_commands():
+        yield
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", STORES)
 def test_a_hostile_store_is_refused(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, forks: Forks
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.chdir(tmp_path)
     save, reason = STORES[kind]
@@ -153,7 +150,7 @@ def test_a_hostile_store_is_refused(
     Path("secret").write_bytes(bytes(64))
     save()
     line = ("run", "a.onnx", "--input=a.zarr", "--output=b.zarr")
-    code, printed, errors = command_in_a_fork(forks, tmp_path_factory.mktemp("fork"), *line, imports=("zarr",))
+    code, printed, errors = command_in_a_fork(tmp_path_factory.mktemp("fork"), *line, imports=("zarr",))
     assert (code, printed) == (2, "")
     assert errors.splitlines()[-1].startswith(f"error: {reason}"), errors
     assert "Warning" not in errors

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
-from ir_interp.cli.main import main
+from ir_interp.cli.main import app, main
 from ir_interp.converters.workers import Call, Forks
 
 
@@ -20,9 +25,29 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return code, printed.out, printed.err
 
 
-def command_in_a_fork(
-    forks: Forks, folder: Path, *arguments: str, imports: tuple[str, ...] = ()
-) -> tuple[int, str, str]:
+def completed(name: str, flag: str, text: str = "", **given: object) -> list[str]:
+    """Return what a shell offers for a word that begins with ``text``, after a flag of a command."""
+    of_typer: Any = typer.main.get_command(app)
+    command = of_typer.commands[name]
+    context = typer.Context(command)
+    context.params = given
+    (parameter,) = (each for each in command.params if flag in each.opts)
+    return [item.value for item in parameter.shell_complete(context, text)]
+
+
+_FORKS = ContextVar[Forks]("forks")
+
+
+@contextmanager
+def forks_of_commands() -> Iterator[None]:
+    """Keep what forks processes for commands, apart from that of the program."""
+    with closing(Forks()) as forks:
+        token = _FORKS.set(forks)
+        yield
+        _FORKS.reset(token)
+
+
+def command_in_a_fork(folder: Path, *arguments: str, imports: tuple[str, ...] = ()) -> tuple[int, str, str]:
     """Return the same of a command that may hang or do harm: it runs in a new process, in the current folder.
 
     A fork, which has the ``imports`` of the command already, starts at once where Python takes a second. Its memory is
@@ -32,7 +57,7 @@ def command_in_a_fork(
     function = f"{__name__}:_run_printing"
     modules = ("ir_interp.cli.main", *imports)
     call = Call(function=function, argument=(arguments, printed), folder=folder, imports=modules, seconds=60, files=())
-    code, errors = forks.run(call)
+    code, errors = _FORKS.get().run(call)
     return code, printed.read_text(encoding="utf-8"), errors
 
 

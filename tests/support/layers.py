@@ -22,7 +22,7 @@ from ir_interp.translation.dialect import Semantics
 from tests.support import exact_sums
 from tests.support.runtimes import Array
 
-SEEDS = int(os.environ.get("IR_TO_ONNX_SEEDS", "3"))
+SEEDS = int(os.environ.get("IR_TO_ONNX_SEEDS", "2"))
 """How many configurations of each layer are drawn."""
 
 OPSET = int(os.environ["IR_TO_ONNX_OPSET"]) if "IR_TO_ONNX_OPSET" in os.environ else None

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from ir_interp.executor import loop_runner
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+VARIABLE = "IR_INTERP_COMPILED"
+"""The environment variable of docs/performance.md."""
 
 
 def use_loops(patch: pytest.MonkeyPatch, value: str | None) -> None:
     """Set the variable, or remove it, for this process and its children."""
     if value is None:
-        patch.delenv(loop_runner.VARIABLE, raising=False)
+        patch.delenv(VARIABLE, raising=False)
     else:
-        patch.setenv(loop_runner.VARIABLE, value)
+        patch.setenv(VARIABLE, value)
     patch.setattr(loop_runner, "_loops", loop_runner._Loops())

@@ -19,6 +19,7 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino  # type: ignore[import-untyped, unused-ignore]
 from onnx import helper, numpy_helper
 
+from ir_interp.converters.audit import probe
 from ir_interp.converters.runtimes.runtime import runtimes
 from tests.support import ir_text
 from tests.support.ir_text import Net
@@ -29,6 +30,19 @@ OTHERS = {name: each for name, each in runtimes().items() if each.runner and not
 """The runtimes that can be run, and whose names an audit needs."""
 
 IR_VERSION = 10  # of the ONNX file format: new enough for opset 19, old enough for every onnxruntime in use
+
+
+def is_installed(name: str) -> bool:
+    """Return whether a runtime can be run here."""
+    return name in probe.INSTALLED
+
+
+def output_of(name: str, model: Path, x: Array) -> Array | None:
+    """Return what an installed runtime makes of a model of one input, in a child; None if it refuses or dies."""
+    place = model.with_suffix(".input.npy")
+    np.save(place, x)
+    (answer,) = probe.run([probe.Job(runtime=name, model=str(model), array=str(place))])
+    return answer.output
 
 
 def onnx_model(

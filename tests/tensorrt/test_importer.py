@@ -15,7 +15,7 @@ import pytest
 import ir_interp
 from ir_interp.converters import tensorrt_importer
 from ir_interp.converters.onnx.resize_nodes import ResizeNode, nodes
-from ir_interp.converters.predictions import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES, importer
 from ir_interp.converters.runtimes import tensorrt_rtx
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from ir_interp.converters.runtimes.tensorrt import layer_settings
@@ -331,3 +331,14 @@ def test_an_unknown_release_is_not_called(monkeypatch: pytest.MonkeyPatch, tmp_p
         IrInterpError, match=r"TensorRT-RTX 9\.9\.9 is not supported; expected 1\.5\.0, 1\.6\.1, 1\.7\.1"
     ):
         tensorrt_rtx.Builder(tensorrt_rtx.Logger())
+
+
+@pytest.mark.parametrize(("attributes", "left_out"), [({"exclude_outside": 1}, 0), ({"cubic_coeff_a": -0.5}, -0.75)])
+def test_attributes_that_tensorrt_leaves_out(attributes: dict[str, Any], left_out: float) -> None:
+    """Under tf_half_pixel_for_nn its importer reads neither exclude_outside nor cubic_coeff_a."""
+    words = {"mode": "cubic", "coordinate_transformation_mode": "tf_half_pixel_for_nn", **attributes}
+    (op,) = ir_interp.load(onnx_model("Resize", 11, (1, 2, 8, 9), "float32", words, scales=(1, 1, 2, 2)))
+    spec = importer(op).spec
+    assert spec is not None
+    assert isinstance(spec.kernel, ir_interp.Cubic)
+    assert (spec.kernel.exclude_outside if "exclude_outside" in attributes else spec.kernel.a) == left_out

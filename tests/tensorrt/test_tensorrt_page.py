@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from ir_interp import resize
-from ir_interp.converters.dialects.tensorrt import DIALECT
-from ir_interp.translation.dialect import Context
+import ir_interp
 
 X = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
-CONTEXT = Context(version=10, shape=X.shape)
 
 
-def test_linear_align_corners_to_5x5() -> None:
-    spec = DIALECT.parse(
-        {"resize_mode": "LINEAR", "coordinate_transformation": "ALIGN_CORNERS", "shape": (1, 1, 5, 5)}, CONTEXT
-    )
+def resized(folder: Path, x: NDArray[np.float32], **settings: Any) -> NDArray[Any]:
+    """Return what a layer makes of an array."""
+    layer = {"input": {"shape": x.shape}, **settings}
+    (folder / "layer.json").write_text(json.dumps({"dialect": "tensorrt", "version": 10, "layers": [layer]}))
+    (op,) = ir_interp.load(folder / "layer.json")
+    return op.run(x)
+
+
+def test_linear_align_corners_to_5x5(tmp_path: Path) -> None:
+    settings = {"resize_mode": "LINEAR", "coordinate_transformation": "ALIGN_CORNERS", "shape": (1, 1, 5, 5)}
     expected = np.add.outer(np.arange(0, 6.5, 1.5), np.arange(0, 2.5, 0.5))
-    np.testing.assert_array_equal(resize(X, spec)[0, 0], expected)
+    np.testing.assert_array_equal(resized(tmp_path, X, **settings)[0, 0], expected)
 
 
-def test_nearest_align_corners_by_2_floor() -> None:
-    spec = DIALECT.parse(
-        {
-            "resize_mode": "NEAREST",
-            "coordinate_transformation": "ALIGN_CORNERS",
-            "nearest_rounding": "FLOOR",
-            "scales": (1.0, 1.0, 2.0, 2.0),
-        },
-        CONTEXT,
-    )
+def test_nearest_align_corners_by_2_floor(tmp_path: Path) -> None:
+    settings = {"resize_mode": "NEAREST", "coordinate_transformation": "ALIGN_CORNERS", "nearest_rounding": "FLOOR"}
     row = np.array([0, 0, 0, 1, 1, 2], np.float32)
     expected = np.stack([row, row, row, row + 3, row + 3, row + 6])
-    np.testing.assert_array_equal(resize(X, spec)[0, 0], expected)
+    np.testing.assert_array_equal(resized(tmp_path, X, **settings, scales=(1, 1, 2, 2))[0, 0], expected)
 
 
 # The cookbook of NVIDIA's trt-samples-for-hackathon prints what TensorRT 8 made of arange(4 * 5), resized to 6x10.
@@ -63,25 +61,26 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("settings", "column", "row"), SEEN)
-def test_what_tensorrt_was_seen_to_compute(settings: dict[str, Any], column: list[float], row: list[float]) -> None:
+def test_what_tensorrt_was_seen_to_compute(
+    settings: dict[str, Any], column: list[float], row: list[float], tmp_path: Path
+) -> None:
     """Its second column, and its first row from there: the cookbook misprints one first column."""
     x = np.arange(20, dtype=np.float32).reshape(1, 1, 4, 5)
-    spec = DIALECT.parse(settings | {"shape": (1, 1, 6, 10)}, Context(version=10, shape=x.shape))
-    y = resize(x, spec)[0, 0]
+    y = resized(tmp_path, x, **settings, shape=(1, 1, 6, 10))[0, 0]
     np.testing.assert_allclose(y[:, 1], column, rtol=0, atol=6e-4)
     np.testing.assert_allclose(y[0, 1:], row, rtol=0, atol=6e-4)
 
 
-def test_nearest_resizes_the_batch_as_seen() -> None:
+def test_nearest_resizes_the_batch_as_seen(tmp_path: Path) -> None:
     x = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
-    y = resize(x, DIALECT.parse({"shape": (2, 3, 4, 5)}, Context(version=10, shape=x.shape)))
-    np.testing.assert_array_equal(y, np.concatenate([x, x]))
+    np.testing.assert_array_equal(resized(tmp_path, x, shape=(2, 3, 4, 5)), np.concatenate([x, x]))
 
 
-def test_one_pixel_takes_the_upper_left_as_seen() -> None:
+def test_one_pixel_takes_the_upper_left_as_seen(tmp_path: Path) -> None:
     x = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
-    settings = {"resize_mode": "LINEAR", "selector_for_single_pixel": "UPPER", "shape": (1, 3, 1, 1)}
-    settings["coordinate_transformation"] = "HALF_PIXEL"
-    np.testing.assert_array_equal(
-        resize(x, DIALECT.parse(settings, Context(version=10, shape=x.shape))).ravel(), [0, 20, 40]
-    )
+    settings = {
+        "resize_mode": "LINEAR",
+        "selector_for_single_pixel": "UPPER",
+        "coordinate_transformation": "HALF_PIXEL",
+    }
+    np.testing.assert_array_equal(resized(tmp_path, x, **settings, shape=(1, 3, 1, 1)).ravel(), [0, 20, 40])

@@ -25,7 +25,7 @@ from tests.support.translations import OPEN, Outcome, onnx_to_ir
 from tests.support.verdicts import magnitude, spec_of
 from tests.sweeps import ir_to_onnx, onnx_to_ir as any_onnx_to_ir
 
-CASES = 4  # of each; `python -m tests.sweeps.onnx_to_ir` and `ir_to_onnx` run thousands
+CASES = 3  # of each; `python -m tests.sweeps.onnx_to_ir` and `ir_to_onnx` run thousands
 EXACT = ("exact", "exact for this shape", "exact, in several operations")
 TOLERANCE = {"float32": 2e-5, "float16": 1e-3}  # relative to the largest value, or to 1
 

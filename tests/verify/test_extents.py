@@ -10,7 +10,7 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters import workers
-from ir_interp.converters.verify import conversion, graphs, processes, trials
+from ir_interp.converters.verify import conversion, graphs, inputs as input_roles, processes, trials
 from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.inputs import Inputs
@@ -317,3 +317,8 @@ def test_a_resize_of_many_axes_leaves_pixels(tmp_path: Path) -> None:
     graph = graphs.read(save_model(tmp_path / "a.onnx", text + '{ y = Resize <mode = "nearest"> (x, "", s) }'))
     answers = [answer["x"] for answer in shapes(graph, {})]
     assert answers == [(1, 2, 2, 4, 16, 8)]
+
+
+def test_every_step_that_reveals_a_role_is_in_lower_case() -> None:
+    assert all(kind == kind.lower() for kind, _ in input_roles._CONSUMERS)
+    assert not input_roles._PASSES & {kind for kind, place in input_roles._CONSUMERS if place == 0}

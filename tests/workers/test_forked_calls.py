@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import closing
 from contextvars import Context
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from ir_interp.converters.verify.run_request import (
     load_arrays,
     save_arrays,
 )
-from ir_interp.converters.workers import Call, Forks, forks
+from ir_interp.converters.workers import Call, Forks, Question, Worker, forks
 from tests.support.graphs import save_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each request starts anew")
@@ -191,3 +192,12 @@ def test_one_serves_all_that_is_within() -> None:
     thread.start()
     thread.join()
     assert other[0] is not outer
+
+
+def test_a_child_reads_no_settings_of_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras imports it, in a process that works in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("matplotlibrc").write_text("figure.facecolor: red\n")
+    with closing(Worker()) as worker:
+        colour = "__import__('matplotlib').rcParams['figure.facecolor']"
+        assert worker.answer(Question(function="builtins:eval", setting={}), colour) == "white"
