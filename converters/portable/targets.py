@@ -153,6 +153,8 @@ def _as_it_stands(node: ResizeNode, opset: int) -> Outcome:
         return refused(problem)
     try:
         version = dialect_version(node.node.op_type, opset, node.op.where)
+        for name, value in DIALECT.tolerated_of(node.op.attributes, version).items():
+            return refused(f"{name} {value} is no value of this operator set, though some runtimes take it")
         meant = computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
     except IrInterpError as error:
         return refused(str(error))

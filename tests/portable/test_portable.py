@@ -337,6 +337,51 @@ def test_a_model_that_needs_nothing_is_copied(tmp_path: Path) -> None:
     assert (tmp_path / "n.onnx").read_bytes() == octets
 
 
+_MODES = {  # ONNX's changelog of operators, Resize
+    11: {
+        "half_pixel",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+    },
+    13: {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"},
+    19: {
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_crop_and_resize",
+    },
+}
+
+
+@pytest.mark.parametrize("scales", [False, True])
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [
+        (12, 'mode = "nearest", coordinate_transformation_mode = "tf_half_pixel_for_nn"'),
+        (13, 'mode = "nearest", coordinate_transformation_mode = "tf_half_pixel_for_nn"'),  # as tf2onnx writes it
+        (19, 'mode = "linear", coordinate_transformation_mode = "half_pixel_symmetric"'),
+    ],
+)
+@pytest.mark.parametrize("target", [11, 13, 18, 19, 21])
+def test_an_operator_set_gets_words_that_it_has(
+    opset: int, attributes: str, scales: bool, target: int, tmp_path: Path
+) -> None:
+    """onnxruntime takes these words in any operator set, so that no run shows one that does not belong."""
+    roi, numbers = "float[0] e = {}", "float[4] s = {1, 1, 1.35, 0.7}" if scales else SIZES
+    text = graph(f"{numbers}, {roi}", f"Resize <{attributes}> (t, e, {'s' if scales else 'e, z'})")
+    source, written = save_model(tmp_path / "m.onnx", text, opset), tmp_path / "p.onnx"
+    assert ir_interp.convert(source, written, target=f"onnx:{target}").verification is not None
+    known = _MODES[max(since for since in _MODES if since <= target)]
+    for node in onnx.load(written).graph.node:
+        modes = [helper.get_attribute_value(each).decode() for each in node.attribute if each.name.startswith("coord")]
+        assert node.op_type != "Resize" or known.issuperset(modes)
+
+
 NODES = [
     ("Relu", 17, 11, ""),
     ("Clip <min = 0.0> (x)", 10, 11, "Clip-11 has no min"),
