@@ -158,6 +158,8 @@ _REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
 """In the order of application: a scale that half precision rounded may have missed a size for that reason."""
 CODES = (*sorted(_REMEDIES), CONSTANT_SIZES, UNREAD)
 """The codes that can be fixed."""
+REPAIRED = (*CODES, BYTE_PRODUCTS)
+"""These, and the one on request."""
 
 
 Wanted = Callable[[str], bool]
@@ -418,7 +420,7 @@ class Fixed(Record):
 
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
-    check_codes((*options.select, *options.ignore), (*CODES, BYTE_PRODUCTS))
+    check_codes((*options.select, *options.ignore), REPAIRED)
     check_needs(options)
     if FileKind.of(source) is FileKind.IR:
         raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", source.name)

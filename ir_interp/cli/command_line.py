@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, FAILURES, RULES
+from ir_interp.diagnostic_codes import FAILURES, RULES
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import Option, declared, flagged
 from ir_interp.translation.dialect import Semantics
@@ -71,6 +71,12 @@ def _targets() -> Iterable[str]:
     return names()
 
 
+def _mistakes() -> Iterable[str]:
+    from ir_interp.converters.fix import REPAIRED
+
+    return REPAIRED
+
+
 def _dialects() -> Iterable[str]:
     from ir_interp.converters import dialects
 
@@ -92,7 +98,7 @@ def _likes() -> Iterable[str]:
 WORDS: dict[str, Callable[[], Iterable[str]]] = {
     "codes": lambda: RULES,
     "failures": lambda: (*FAILURES, *RULES),
-    "mistakes": lambda: (code for code in RULES if code.startswith("IRI01") or code == BYTE_PRODUCTS),
+    "mistakes": _mistakes,
     "semantics": lambda: (reading.value for reading in Semantics),
     "runtimes": _runtimes,
     "runners": _runners,

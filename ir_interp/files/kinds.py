@@ -291,7 +291,7 @@ def text_of(path: Path, most_bytes: int, kind: str = "text") -> str:
         raise ReadError(f"not {kind}: {error}", path.name) from error
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> object:
     """Return decoded JSON. Raises ValueError for other text, and for a lone surrogate, which no file name can hold."""
     document = json.loads(text)
     if _SURROGATE.search(text):

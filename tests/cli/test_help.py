@@ -117,6 +117,9 @@ def test_words_that_a_shell_completes(tmp_path: Path) -> None:
     assert command_line.completion("layers")(context, "") == []
     for call in command_line.words("likes"):
         assert ir_interp.spec(call), call
+    for code in command_line.words("mistakes"):  # each of which `fix` repairs
+        ir_interp.fix(tmp_path / "a.onnx", tmp_path / "b.onnx", select=[code], verify=False)
+    assert {"IRI011", "IRI019", "IRI026", "IRI027"} <= {*command_line.words("mistakes")}
     completed = {each.complete for name in COMMANDS for each in flagged(_options(name)) if each.complete}
     assert completed == {*command_line.WORDS, "layers"}
 

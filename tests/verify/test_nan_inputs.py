@@ -15,8 +15,6 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp.converters.verify.inputs import Inputs
-from ir_interp.converters.verify.model_pairs import compare_with
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -135,7 +133,7 @@ def test_a_reference(is_saved: bool) -> None:
     pair(*OTHERWISE["along one axis"])
     net = ov.Core().compile_model("a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     value: Any = {"y": net([x])[0]} if is_saved else lambda x: net([x])[0]
-    comparison = compare_with(Path("a.onnx"), value, Inputs(files={"x": (Path("x.npy"),)}))
+    comparison = ir_interp.compare("a.onnx", reference=value, inputs={"x": "x.npy"})
     [output] = comparison.outputs
     assert not comparison.passes
     assert output.verdict.startswith(f"INCONCLUSIVE: {REASON}; ")

@@ -92,7 +92,7 @@ def without_code() -> Iterator[None]:
         yield
 
 
-def _private(module: str, name: str) -> Any:
+def _private(module: str, name: str) -> object:
     """Return a private name of torch that the checks replace or ask. Raises ReadError, without a file, if it is gone.
 
     Without it torch would load the file unchecked.
