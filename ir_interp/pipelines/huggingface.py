@@ -417,7 +417,7 @@ def _check_oldest(config: Configuration) -> None:
         stem = config.title.removesuffix("FeatureExtractor")
         problem = f"{switch} of {config.title} without do_rescale, which transformers 4.16 treats differently from 4.27"
         remedy = f"set image_processor_type to {stem}ImageProcessorPil for 4.27 and later"
-        raise SpecError(f"{problem}; {remedy}, or choose --backend pil or torchvision for transformers 5")
+        raise SpecError(f"{problem}; {remedy}; or, for transformers 5, {_CHOICE}")
 
 
 def _check_release(config: Configuration, stem: str, stable: Mapping[str, object]) -> None:
@@ -428,7 +428,7 @@ def _check_release(config: Configuration, stem: str, stable: Mapping[str, object
     sizes = ["size"] * (is_swapped or is_limited)
     for key in [*(key for key, value in stable.items() if config.keys.get(key) != value), *sizes]:
         problem = f"{key} of {config.title} is {config.keys[key]!r}, which transformers 4 and 5 treat differently"
-        raise SpecError(f"{problem}; for transformers 5, choose --backend pil or torchvision")
+        raise SpecError(f"{problem}; for transformers 5, {_CHOICE}")
 
 
 def _without_class(settings: Mapping[str, object], backend: Backend | None) -> Configuration:
@@ -463,8 +463,11 @@ def _backend_of(title: str, settings: Mapping[str, object]) -> Backend | None:
     return Backend.PIL if title.endswith(("Pil", "FeatureExtractor")) else None
 
 
+_CHOICE = "choose --backend pil or torchvision, or end the name in :pil or :torchvision"  # where no option has it
+
+
 def _chosen(backend: Backend | None) -> Backend:
     if backend is None:
         reason = "transformers 4 resized with Pillow unless use_fast was set, transformers 5 resizes with torchvision"
-        raise SpecError(f"the backend is unknown: {reason}; choose --backend pil or torchvision")
+        raise SpecError(f"the backend is unknown: {reason}; {_CHOICE}")
     return backend

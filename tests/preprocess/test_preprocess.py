@@ -164,6 +164,11 @@ def test_configuration_of_hugging_face(tmp_path: Path, capsys: pytest.CaptureFix
     assert "--config already specifies --letterbox, --mean" in capsys.readouterr().err
     assert main(asked) == 2
     assert "the backend is unknown: transformers 4 resized with Pillow unless" in capsys.readouterr().err
+    # `convert` has no --backend: what its error advises must be what it takes
+    converted = ["convert", str(source), str(tmp_path / "b.xml"), "--preprocess"]
+    assert main([*converted, str(config)]) == 2
+    assert ", or end the name in :pil or :torchvision\n" in capsys.readouterr().err
+    assert main([*converted, f"{config}:pil"]) == 0
 
 
 @pytest.mark.parametrize("images", [{"mean": (1e300,)}, {"scale": (1e300,)}, {"scale": (1e-60,)}])
