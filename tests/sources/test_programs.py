@@ -701,6 +701,17 @@ def test_an_exporter_whose_model_is_wrong_is_passed_over(monkeypatch: pytest.Mon
     assert "differ" in report.notes[1]
 
 
+def test_a_target_from_a_program() -> None:
+    """An antialiased resize, which TensorRT's importer refuses, becomes other operations."""
+    saved("net.pt2", lambda x: interpolate(x, size=(9, 31), mode="bicubic", antialias=True))
+    report = ir_interp.convert("net.pt2", "net.onnx", target="tensorrt")
+    assert report.verification is not None
+    assert "before conversion the model is equal to net.pt2 within " in report.verification.note
+    nodes = [node.op_type for node in onnx.load("net.onnx").graph.node]
+    assert "Resize" not in nodes or not any("antialias" in str(node) for node in onnx.load("net.onnx").graph.node)
+    assert ir_interp.compare("net.onnx", "net.pt2", seed=5).passes
+
+
 class Mixed(torch.nn.Module):
     """A resize that has no spec here, between two that have one."""
 
