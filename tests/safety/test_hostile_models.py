@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import time
@@ -173,7 +174,9 @@ def test_lists_that_a_tflite_file_shares(
 @pytest.fixture
 def program(tmp_path: Path) -> Any:
     """Return a program of one resize as a message; its file is a.pdmodel."""
-    pytest.importorskip("paddle", reason="pip install 'ir-interp[paddle]'")
+    package = importlib.util.find_spec("paddle")
+    if package is None or package.origin is None:
+        pytest.skip("pip install 'ir-interp[paddle]'")
     from ir_interp.converters.frameworks.paddle.reading import write_resize
     from ir_interp.converters.sources.model_description import Resize
 
@@ -184,8 +187,13 @@ def program(tmp_path: Path) -> Any:
         type="nearest_interp_v2", name="up", dtype="float32", shape=x.shape, inputs=(), attributes=attributes | sizes
     )
     write_resize(resize, x, Path("a.pdmodel"))
-    from paddle.base.proto import framework_pb2
-
+    # Of Paddle's messages alone: Paddle and TensorFlow crash in one process.
+    file = Path(package.origin).parent / "base" / "proto" / "framework_pb2.py"
+    module = importlib.util.spec_from_file_location("framework_pb2", file)
+    assert module is not None
+    assert module.loader is not None
+    framework_pb2: Any = importlib.util.module_from_spec(module)
+    module.loader.exec_module(framework_pb2)
     return framework_pb2.ProgramDesc.FromString(Path("a.pdmodel").read_bytes())
 
 
