@@ -21,7 +21,7 @@ SECONDS = 60.0
 
 # A command, the file that is swapped, and the one after whose uses that happens.
 CALLS = {
-    "model": ("convert a.onnx y.xml", "a.onnx", "a.onnx"),
+    "model": ("convert a.onnx y.xml --no-verify", "a.onnx", "a.onnx"),
     "model to be fixed": ("fix a.onnx y.onnx", "a.onnx", "a.onnx"),
     "portable model": ("convert a.onnx y.onnx --target tensorrt", "a.onnx", "a.onnx"),
     "external data": ("convert e.onnx y.xml --no-verify", "weights", "e.onnx"),
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "name", [each if each in FEW else pytest.param(each, marks=pytest.mark.long) for each in CALLS]
 )
 def test_a_pipe_that_takes_the_place_of_a_file(name: str, folder: Path) -> None:
-    """After each time that a file was opened and closed."""
+    """After each time that a file was opened, or closed."""
     line, file, used = CALLS[name]
     content, swaps = Path(file).read_bytes(), 0
     program = [sys.executable, "-P", "-m", "ir_interp", *line.split()]

@@ -77,17 +77,17 @@ def listening() -> Iterator[Listener]:
 
 @contextmanager
 def replaced_after(count: int, used: Path, path: Path, other: Path) -> Iterator[None]:
-    """Let another file take the place of one as soon as any process has opened and closed ``used`` so often."""
+    """Let another file take the place of one as soon as any process has opened or closed ``used`` so often."""
     libc, has_ended = ctypes.CDLL(None, use_errno=True), threading.Event()
     descriptor = libc.inotify_init1(os.O_NONBLOCK)
-    libc.inotify_add_watch(descriptor, os.fsencode(used.parent), IN_CLOSE)
+    libc.inotify_add_watch(descriptor, os.fsencode(used.parent), IN_OPEN | IN_CLOSE)
 
     def replace() -> None:
-        closed = 0
-        while closed < count and not has_ended.is_set():
+        uses = 0
+        while uses < count and not has_ended.is_set():
             if select.select([descriptor], [], [], 0.05)[0]:
-                closed += [name for _, _, name in _events(descriptor)].count(used.name)
-        if closed >= count:
+                uses += [name for _, _, name in _events(descriptor)].count(used.name)
+        if uses >= count:
             other.replace(path)
 
     thread = threading.Thread(target=replace)
