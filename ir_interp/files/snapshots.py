@@ -6,7 +6,6 @@ library in this process could not be stopped.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import stat
@@ -17,6 +16,7 @@ from ir_interp.errors import ReadError
 from ir_interp.files.kinds import opened
 
 _BLOCK = 2**22  # bytes
+_MOST_COPIED = 2**26  # bytes: temporary folders are often in memory
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -30,31 +30,35 @@ def link_or_copy(source: Path, target: Path) -> None:
 
     Raises OSError as ``copy_file``.
     """
+    if not _linked(source, target):
+        copy_file(source, target)
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Return whether a file has a new name, a hard link: not on another file system, or to a file of another user."""
     with suppress(OSError):
         os.link(source.resolve(), target)
         if stat.S_ISREG(target.lstat().st_mode):
-            return
+            return True
         target.unlink()
-    copy_file(source, target)
+    return False
 
 
 def snapshot(folder: Path, path: Path, *beside: Path) -> Path:
     """Return the name of a file in a folder of this process; ``beside`` it are others, below its folder in both.
 
-    Raises ReadError for a file that is not regular by now, or that cannot be copied.
+    Files that cannot be linked and are too large to copy keep their names. Raises ReadError for a file that is not
+    regular by now, or that cannot be read.
     """
     for file in (path, *beside):
         target = folder / file.relative_to(path.parent)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            link_or_copy(file, target)
+            if _linked(file, target):
+                continue
+            if file.stat().st_size > _MOST_COPIED:
+                return path
+            copy_file(file, target)
         except OSError as error:
-            raise ReadError(_problem(error, file, folder), path.name) from error
+            raise ReadError(f"{file} cannot be read: {error.strerror or error}", path.name) from error
     return folder / path.name
-
-
-def _problem(error: OSError, file: Path, folder: Path) -> str:
-    if error.errno != errno.ENOSPC:
-        return f"{file} cannot be read: {error.strerror or error}"
-    remedy = "set TMPDIR to a folder on the file system of the model"
-    return f"{file} cannot be copied to {folder.parent}: {error.strerror or error}; {remedy}"
