@@ -6,7 +6,6 @@ effect on the model's own input.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +19,7 @@ from onnx import helper
 from ir_interp.diagnostic_codes import BYTE_PRODUCTS, CONSTANT_SIZES, UNREAD, check_codes, is_chosen
 from ir_interp.errors import InexactError, IrInterpError, ReadError, VerificationError, closest
 from ir_interp.files.kinds import FileKind, expect
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import check_outputs, replacing
 from ir_interp.options.model_options import FixOptions
 from ir_interp.options.shared_options import check_needs
@@ -227,7 +227,7 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
     unread = tuple(valid.refused.get(node.where, node.error) for node in others)
     if not repaired:
-        shutil.copyfile(source, output)
+        copy_file(source, output)
         return RepairedModel(repaired=(), unread=unread)
     edit(model, graph, edits)
     output.write_bytes(model.SerializeToString(deterministic=True))

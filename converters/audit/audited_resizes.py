@@ -105,10 +105,10 @@ def reshaped_model(path: Path, shapes: Shapes) -> Iterator[Path]:
     if FileKind.of(path) is not FileKind.IR or not shapes:
         yield path
         return
-    import openvino
+    from ..openvino.ir_save import read_ir
 
     with scratch() as folder:
-        model = openvino.Core().read_model(path)
+        model = read_ir(path)
         try:
             model.reshape({name: list(shape) for name, shape in shapes.items()})
         except RuntimeError:  # OpenVINO's text holds C++ and places in its source

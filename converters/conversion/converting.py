@@ -5,7 +5,6 @@ First, models whose inputs take the shapes of ``--shape`` for good.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -18,6 +17,7 @@ import onnx
 from ir_interp.errors import ExporterError, ReadError, VerificationError
 from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
+from ir_interp.files.snapshots import link_or_copy
 from ir_interp.files.writing import OutputError, check_outputs, exists, replacing, scratch
 from ir_interp.options.model_options import ConvertOptions, Exporter, StateForm
 from ir_interp.options.shared_options import NCHW
@@ -82,13 +82,15 @@ def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -
     for data in files_inside(source):  # ONNX does not read links to external data
         copy = path.parent / data.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(data, copy)
+        link_or_copy(data, copy)
 
 
 def _freeze_ir(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
     import openvino
 
-    model = openvino.Core().read_model(source)
+    from ..openvino.ir_save import read_ir
+
+    model = read_ir(source)
     model.reshape(
         {name: openvino.PartialShape([-1 if n is None else n for n in shape]) for name, shape in shapes.items()}
     )

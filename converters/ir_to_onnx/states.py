@@ -6,9 +6,7 @@ States that start from inputs of their model come first: an additional input mar
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +17,7 @@ import numpy as np
 from lxml import etree
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.files.snapshots import link_or_copy
 from ir_interp.files.writing import scratch
 from ir_interp.ir import ir_files
 from ir_interp.ir.interpolates import fold
@@ -254,7 +253,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     etree.SubElement(etree.SubElement(root, "rt_info") if info is None else info, "info", name=INFO, value=text)
     written = folder / source.name
     etree.ElementTree(root).write(str(written), xml_declaration=True, encoding="utf-8")
-    _beside(source.with_suffix(".bin"), written.with_suffix(".bin"))
+    link_or_copy(source.with_suffix(".bin"), written.with_suffix(".bin"))
     return written
 
 
@@ -319,11 +318,3 @@ def _redirect(edges: etree._Element, number: int, source: tuple[int, int]) -> No
         if edge.get("from-layer") == str(number):
             edge.set("from-layer", str(source[0]))
             edge.set("from-port", str(source[1]))
-
-
-def _beside(source: Path, target: Path) -> None:
-    """Make a file available under another name: as a link if the file system supports it."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)

@@ -28,6 +28,7 @@ from onnx.external_data_helper import set_external_data
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import opened
 from ir_interp.files.memory import allow_files, mapped
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import (
     Data,
     OutputError,
@@ -418,7 +419,7 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
     for path in weights:
         copy = temporary.parent / path.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        copy_file(path, copy)
     yield
     if is_shared:
         _clear(temporary)
@@ -434,9 +435,11 @@ def files_inside(source: Path) -> Set[Path]:
     for path in weights:
         is_below = path.is_relative_to(source.parent) and ".." not in path.relative_to(source.parent).parts
         if not (is_below and real(path).is_relative_to(folder)):
-            raise ReadError(f"its external data lie outside its folder: {path}", source.name)
+            problem = f"its external data lie outside its folder: {path}"
+            raise ReadError(f"{problem}; expected a file in {source.parent}; export the model again", source.name)
         if not is_file(path):
-            raise ReadError(f"its external data are missing: {path}", source.name)
+            problem = f"its external data are missing: {path}; expected this file beside the model"
+            raise ReadError(f"{problem}; copy it there, or export the model again", source.name)
     return weights
 
 

@@ -18,6 +18,7 @@ import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from onnx import external_data_helper, helper, numpy_helper
 
+from ir_interp.files.kinds import opened
 from ir_interp.files.memory import blocks, let_go
 from ir_interp.files.writing import field_start
 from ir_interp.shapes import Array
@@ -74,7 +75,8 @@ def _external(tensor: onnx.TensorProto, folder: Path) -> NDArray[np.uint8]:
     info = external_data_helper.ExternalDataInfo(tensor)
     if not info.length:
         return np.empty(0, np.uint8)
-    return np.memmap(folder / info.location, np.uint8, "r", info.offset or 0, (info.length,))
+    with opened(folder / info.location) as file:
+        return np.memmap(file, np.uint8, "r", info.offset or 0, (info.length,))
 
 
 def _save_whole(unsaved: Unsaved, output: Path) -> None:

@@ -25,6 +25,7 @@ import openvino.opset13 as ops
 from onnx import helper
 
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.files.snapshots import snapshot
 from ir_interp.files.writing import scratch
 from ir_interp.translation.dialect import Semantics
 
@@ -32,6 +33,7 @@ from ..onnx import low_precision, neighbours
 from ..onnx.onnx_files import (
     default_opset,
     defined,
+    files_inside,
     graphs,
     inlined,
     load_weights,
@@ -270,6 +272,8 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         path = low_precision.in_plain_operators(path, folder) if low_precision.quantised_operators(read) else path
         # Each of these steps writes another file, and only if the model needs it.
         path = _with_empties(path, folder) if has_empties(read) else path
+        # A file of the user could be swapped; missing external data are reported here.
+        path = snapshot(folder / "source", source, *files_inside(source)) if path == source else path
         halves = low_precision.is_half(path)
         path = low_precision.in_float32(path, folder, keeps_ends=True) if halves else path
         try:

@@ -24,9 +24,10 @@ from openvino.frontend import FrontEndManager
 from ir_interp.errors import InexactError, ShapeError, UnsupportedLayerError, VerificationError
 from ir_interp.files import memory
 from ir_interp.files.memory import StoredArray, allow_files, bound, created
-from ir_interp.files.writing import scratch
+from ir_interp.files.snapshots import snapshot
+from ir_interp.files.writing import is_file, scratch
 from ir_interp.ir.interpolates import load
-from ir_interp.ir.ir_files import nets
+from ir_interp.ir.ir_files import binary_of, nets
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 from ir_interp.specs import Crop, Scales, Sizes
@@ -362,7 +363,7 @@ def rewrite(
 
     Raises ReadError for an invalid source, an ExceptionGroup of InexactError if resizes have no such form.
     """
-    model = _read(source)
+    model = read_ir(source)
     nodes, rows, refusals = _interpolates(model), [], []
     exact = set[str]()
     for op, today in zip(load(source, semantics), load(source), strict=True):
@@ -389,10 +390,12 @@ def rewrite(
     return tuple(rows)
 
 
-def _read(source: Path) -> ov.Model:
-    allow_files(source.with_suffix(".bin"))
+def read_ir(source: Path) -> ov.Model:
+    """Return the model of an IR. Raises ReadError if a file of it is not regular, UnsupportedLayerError if refused."""
+    binary = binary_of(source)
     try:
-        return ov.Core().read_model(source)
+        with scratch() as folder:
+            return ov.Core().read_model(snapshot(folder, source, *([binary] if is_file(binary) else [])))
     except RuntimeError as error:
         raise UnsupportedLayerError(f"OpenVINO does not read it: {reason(error)}", source.name) from None
 
@@ -419,7 +422,7 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
             f"{source.name}: a layer without a network cannot be run as in {semantics.value}; {remedy}"
         )
     try:
-        model = _read(source)
+        model = read_ir(source)
         nodes = _interpolates(model)
         for op in changed:
             _replace(nodes, op)

@@ -5,7 +5,6 @@ Nodes other than resizes come first: in another operator set, they are unchanged
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
+from ir_interp.files.snapshots import copy_file
 from ir_interp.specs import Nearest, ResizeSpec, Scales
 from ir_interp.translation.dialect import Semantics
 
@@ -243,7 +243,7 @@ def write_model(
         output.write_bytes(model.SerializeToString(deterministic=True))
         _check(source, output, name)
     else:
-        shutil.copyfile(source, output)
+        copy_file(source, output)
     return tuple(rows)
 
 

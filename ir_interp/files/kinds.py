@@ -241,6 +241,12 @@ def opened(path: Path) -> BufferedReader:
     return file
 
 
+def name_of(file: BufferedReader) -> str:
+    """Return a name of an open file that no other process can swap; on systems without one, its own."""
+    name = f"/proc/self/fd/{file.fileno()}"
+    return name if Path(name).exists() else str(file.name)
+
+
 def check_readable(path: Path) -> None:
     """Raise ReadError for a file that ``opened`` does not open."""
     try:
@@ -344,9 +350,8 @@ def has_multiplied_colours(path: Path) -> bool:
 
 
 def _tags_of(path: Path) -> dict[int, int]:
-    check_regular(path)
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _tags(file)
     except (struct.error, OverflowError):  # a file that ends too early, or points far behind its end
         return {}

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closest
+from ir_interp.files.kinds import opened
 from ir_interp.files.memory import let_go
 from ir_interp.files.writing import is_file
 from ir_interp.ir import ir_files
@@ -56,9 +57,15 @@ def read_constant(layer: Layer, binary: Path) -> Array:
         raise ReadError(problem, f"{layer.where}@offset")
     if packed:
         held_in = dtype if name != "nf4" else np.dtype(np.uint8)
-        numbers = _unpacked(np.memmap(binary, np.uint8, "r", offset, size), held_in)[: prod(shape)].reshape(shape)
+        octets: NDArray[np.uint8] = _mapped(binary, np.dtype(np.uint8), offset, (size,))
+        numbers = _unpacked(octets, held_in)[: prod(shape)].reshape(shape)
         return numbers if name != "nf4" else NF4[numbers]
-    return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
+    return _mapped(binary, dtype, offset, shape or (1,)).reshape(shape)
+
+
+def _mapped(binary: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> Array:
+    with opened(binary) as file:
+        return np.memmap(file, dtype, "r", offset, shape)
 
 
 def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> Array:

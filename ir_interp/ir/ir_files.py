@@ -329,7 +329,7 @@ _COMMA = re.compile(r"(?<!\\),")
 def nets(path: Path) -> Iterator[Net]:
     """Yield the net of an IR file, then the bodies inside; or a bare snippet as a net without edges."""
     root = parse(path)
-    binary = _binary(path)
+    binary = binary_of(path)
     if root.tag in ("layer", "layers"):
         elements = [root] if root.tag == "layer" else list(root.iterchildren("layer"))
         yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
@@ -343,7 +343,7 @@ def nets(path: Path) -> Iterator[Net]:
         raise ReadError(problem, path.name)
 
 
-def _binary(path: Path) -> Path:
+def binary_of(path: Path) -> Path:
     """Return the path of an IR's .bin, which may be missing. Raises ReadError if it is elsewhere or not a file."""
     binary = path.with_suffix(".bin")
     if not is_beside(binary, path):

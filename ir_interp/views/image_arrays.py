@@ -7,6 +7,7 @@ import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from tokenize import TokenError
 from types import ModuleType
@@ -16,7 +17,16 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.files.kinds import IMAGES, FileKind, check_regular, extension, further_bands, is_raster, is_tiff
+from ir_interp.files.kinds import (
+    IMAGES,
+    FileKind,
+    extension,
+    further_bands,
+    is_raster,
+    is_tiff,
+    name_of,
+    opened as opened_file,
+)
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 
@@ -36,11 +46,12 @@ BROKEN_ARRAY = (ValueError, EOFError, TypeError, ArithmeticError, TokenError)
 def array(path: Path) -> Array:
     """Return an array (.npy). Raises ReadError where it is none."""
     try:
-        check_regular(path)
-        if not _is_of_numpy(path):
-            raise ReadError("not a NumPy array: its header is not that of .npy; expected .npy or an image", path.name)
-        with np.errstate(over="raise"):  # where lengths of the header pass 64 bits
-            loaded = np.load(path, allow_pickle=False, mmap_mode="r")
+        with opened_file(path) as file:
+            if not _is_of_numpy(file):
+                problem = "not a NumPy array: its header is not that of .npy; expected .npy or an image"
+                raise ReadError(problem, path.name)
+            with np.errstate(over="raise"):  # where lengths of the header pass 64 bits
+                loaded = np.load(name_of(file), allow_pickle=False, mmap_mode="r")
         if isinstance(loaded, np.ndarray):
             return loaded
         loaded.close()
@@ -51,10 +62,9 @@ def array(path: Path) -> Array:
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
-def _is_of_numpy(path: Path) -> bool:
+def _is_of_numpy(file: BufferedReader) -> bool:
     """Return whether a file begins as .npy or .npz, or is empty; NumPy takes any other file for a pickle."""
-    with path.open("rb") as file:
-        head = file.read(len(MAGIC_PREFIX))
+    head = file.read(len(MAGIC_PREFIX))
     return not head or head == MAGIC_PREFIX or head.startswith(b"PK")
 
 
@@ -76,11 +86,10 @@ def opened(path: Path) -> Iterator[Any]:
     """Yield an image of Pillow. Raises ReadError where a file is none, or one that grows beyond reason."""
     image = pillow()
     try:
-        check_regular(path)
-        with warnings.catch_warnings():
+        with opened_file(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damaged EXIF, which does not touch the pixels
             warnings.simplefilter("error", image.DecompressionBombWarning)
-            with image.open(path, formats=FORMATS) as picture:
+            with image.open(file, formats=FORMATS) as picture:
                 _check_bands(path)
                 yield picture
     except image.UnidentifiedImageError:

@@ -143,6 +143,33 @@ def test_settings_of_numba_in_the_folder_are_not_read(untrusted: Path, monkeypat
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+@pytest.mark.skipif(find_spec("yaml") is None, reason="numba reads its settings with PyYAML")
+def test_a_program_that_imports_this_one_reads_no_settings_of_numba_either(untrusted: Path, tmp_path: Path) -> None:
+    place = planted_code(untrusted / "planted")
+    (untrusted / ".numba_config.yaml").write_text(f"cache_dir: {place}\n")
+    lines = (
+        "import sys",
+        f"sys.path.insert(0, {str(ROOT)!r})",
+        "import numpy as np",
+        "from ir_interp import Cubic, ResizeSpec, resize",
+        "resize(np.zeros((40, 50), np.uint8), ResizeSpec(kernel=Cubic(a=-0.5), axes=(0, 1)), sizes=(20, 25))",
+    )
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(lines))
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=untrusted,
+        env=os.environ | {VARIABLE: "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (untrusted / "unpickled").exists()
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows gives the folders of a user to this user alone")
 @pytest.mark.parametrize("mode", [0o777, 0o775])
 def test_compiled_code_that_others_can_write_is_not_loaded(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ir_interp.converters.audit import auditing
 from tests.support.commands import command
+from tests.support.watched import CAN_WATCH, opened_in
 
 pytestmark = pytest.mark.usefixtures("one_worker")
+
+SECONDS = 60.0
 
 MODES: dict[str, dict[str, Any]] = {
     "nearest": {"mode": "nearest"},
@@ -90,3 +95,48 @@ def test_what_nobody_expects_costs_one_file(
     assert told["message"].startswith(expected)
     assert errors == f"error: {told['where']}: {told['message']}\n"
     assert {Path(each["file"]).name for each in found["resizes"]} >= {"b.onnx", "c.onnx"}
+
+
+def _nested(depth: int) -> onnx.ModelProto:
+    """Return a model of functions that each call the next twice: without them, it has 2**depth nodes."""
+    opsets = [helper.make_opsetid("", 19), helper.make_opsetid("own", 1)]
+    functions = []
+    for level in range(depth):
+        kind, domain = (f"f{level - 1}", "own") if level else ("Identity", "")
+        pairs = (("a", "c"), ("c", "b"))
+        nodes = [helper.make_node(kind, [first], [second], domain=domain) for first, second in pairs]
+        functions.append(helper.make_function("own", f"f{level}", ["a"], ["b"], nodes, opsets))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1, 8, 8]) for name in "xy")
+    graph = helper.make_graph([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="own")], "g", [x], [y])
+    return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=9)
+
+
+def test_the_time_limit_covers_reading(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the process that distributes the models does not read them."""
+    save("good", TensorProto.FLOAT, MODES["linear"])
+    Path("zoo", "slow.onnx").write_bytes(_nested(30).SerializeToString())
+
+    def unread(_: object) -> None:
+        raise AssertionError("a model was read in this process")
+
+    monkeypatch.setattr(onnx, "load_model_from_string", unread)
+    start = time.monotonic()
+    command(capsys, "audit", "zoo", "--results", "r.jsonl", "--time-limit", "3", "--quiet")
+    assert time.monotonic() - start < SECONDS
+    results = {each["file"]: each for each in map(json.loads, Path("r.jsonl").read_text().splitlines())}
+    assert [each["message"] for each in results["zoo/slow.onnx"]["errors"]] == ["it was stopped after 3 seconds"]
+    assert results["zoo/good.onnx"]["errors"] == []
+
+
+OF_FRAMEWORKS = ("a.pt2", "a.pt", "a.keras", "a.h5", "a.pb", "a.pdmodel", "saved/saved_model.pb")
+
+
+@pytest.mark.skipif(not CAN_WATCH, reason="the log of opened files is one of Linux")
+def test_folders_are_not_searched_for_models_that_a_framework_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    save("good", TensorProto.FLOAT, MODES["linear"])
+    Path("zoo", "saved").mkdir()
+    for name in OF_FRAMEWORKS:
+        Path("zoo", name).write_bytes(b"none")
+    with opened_in(Path("zoo")) as opened:
+        assert command(capsys, "audit", "zoo", "--quiet")[0] == 0
+    assert opened == {"good.onnx"}

@@ -110,6 +110,18 @@ def test_numbers_of_a_tflite_file_that_have_no_meaning(
     assert [str(path) for path in Path().iterdir()] == ["a.tflite"]
 
 
+def test_an_older_package_that_knows_no_values_in_another_file(
+    schema: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = resizing()
+    in_another_file(net)
+    net.save(Path("a.tflite"))
+    monkeypatch.delattr(schema.Tensor, "ExternalBuffer", raising=False)
+    code, _, errors = command(capsys, "inspect", "a.tflite")
+    assert code == 2
+    assert "tensor['filters']: its values are in another file" in errors
+
+
 def test_a_tflite_file_whose_numbers_have_one(schema: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """A filter that is 0 has a scale of 0, and levels without a scale are none."""
     net = resizing()

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from PIL import Image
 
 import ir_interp
+from tests.support import framework_originals
 from tests.support.graphs import save_model
 from tests.support.loops import VARIABLE
 from tests.support.places import ROOT
@@ -62,6 +64,16 @@ MORE = (
     "preprocess c.onnx out3.onnx --like pillow:bicubic --size 8,8",
     "reproduce reference:single-output out4",
 )
+FRAMEWORKS = (
+    "keras/net.keras", "h5/net.h5", "saved/net", "graph/net.pb", "paddle/net.pdmodel", "program/net.pt2",
+)  # fmt: skip
+COMMANDS_OF_FRAMEWORKS = ("inspect {0}", "audit {0}", "convert {0} out{1}.onnx", "compare {0} out{1}.onnx")
+BESIDE_MODELS = (
+    "config.json", "metadata.json", "model.weights.h5", "keras.json", "net.json", "net.yaml", "net.index",
+    "net.data-00000-of-00001", "net.mapping", "net.pdopt", "net.pdiparams.info", "net.pdmodel.info", "fingerprint.pb",
+    "saved_model.pb", "checkpoint", "__model__", "__params__", "constants.pt", "data.pkl", "version", "net.so",
+)  # fmt: skip
+WEIGHTS = {".xml": (".bin",), ".pdmodel": (".pdiparams",)}
 DRIVER = """
 import json, sys
 from pathlib import Path
@@ -107,34 +119,62 @@ def stores(folder: Path) -> None:
 @pytest.mark.skipif(not CAN_WATCH, reason="the log is one of Linux")
 @pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.long)], ids=["some", "others"])
 def test_no_command_opens_a_file_that_it_does_not_name(commands: tuple[str, ...], tmp_path: Path) -> None:
-    folder, script = tmp_path / "folder", tmp_path / "driver.py"
-    for place in (folder, tmp_path / "home", tmp_path / "temporary"):
-        place.mkdir()
-    script.write_text(DRIVER.replace("ROOT", repr(str(ROOT))))
+    folder = tmp_path / "folder"
     with listening() as listener:
         fill(folder, listener.url)
         stores(folder)
         ir_interp.convert(folder / "a.onnx", folder / "b.xml", verify=False)
         (folder / "t.tif.msk").unlink()  # which is refused unopened
-        own = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "temporary"), VARIABLE: "1"}
-        done = subprocess.run(
-            [sys.executable, "-P", str(script), json.dumps(commands)],
-            cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        check_opened(commands, folder)
         assert listener.connections == 0
-    answers = json.loads((tmp_path / "answers.json").read_text())
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not CAN_WATCH, reason="the log is one of Linux")
+def test_no_framework_opens_a_file_that_its_model_does_not_name(tmp_path: Path) -> None:
+    """With the frameworks that are installed; a folder of a model has neighbours, too."""
+    folder = tmp_path / "folder"
+    with listening() as listener:
+        fill(folder, listener.url)
+        framework_originals.write(folder)
+        models = [each for each in FRAMEWORKS if (folder / each).exists()]
+        if not models:
+            pytest.skip("no framework is installed")
+        for model in models:
+            for name in BESIDE_MODELS:
+                path = folder / Path(model).parent / name
+                if not path.exists():
+                    path.write_text(f"cache_dir: planted\nurl = {listener.url}\n")
+        lines = [line.format(model, number) for number, model in enumerate(models) for line in COMMANDS_OF_FRAMEWORKS]
+        check_opened(lines, folder)
+        assert listener.connections == 0
+
+
+def check_opened(commands: Sequence[str], folder: Path) -> None:
+    """Run commands in a folder, in one process, and assert that they open no file there but those that they name."""
+    script, beside = folder.parent / "driver.py", folder.parent
+    for place in ("home", "temporary"):
+        (beside / place).mkdir()
+    script.write_text(DRIVER.replace("ROOT", repr(str(ROOT))))
+    own = {"HOME": str(beside / "home"), "TMPDIR": str(beside / "temporary"), VARIABLE: "1"}
+    done = subprocess.run(
+        [sys.executable, "-P", str(script), json.dumps(commands)],
+        cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = json.loads((beside / "answers.json").read_text())
     assert [line for line, *_ in answers] == list(commands)
     for line, code, opened in answers:
         assert code in (0, 1), (line, code, done.stderr)
-        named = {word for word in line.split() if "." in word}
-        weights = {str(Path(word).with_suffix(".bin")) for word in named if word.endswith(".xml")}
+        named = set(line.split())
+        weights = {str(Path(word).with_suffix(end)) for word in named for end in WEIGHTS.get(Path(word).suffix, ())}
         others = {name for name in opened if not _is_own(name, named | weights)}
         assert others == set(), line
     assert not (folder / "planted").exists()
 
 
 def _is_own(name: str, named: set[str]) -> bool:
-    """Return whether a file is a named one, in a named store, or temporary."""
-    first = Path(name).parts[0]
-    return first in named or first.startswith(".ir-interp-") or ".partial" in first
+    """Return whether a file is a named one, in a named folder, or temporary."""
+    path = Path(name)
+    is_temporary = any(part.startswith(".ir-interp-") or ".partial" in part for part in path.parts)
+    return is_temporary or any(str(place) in named for place in (path, *path.parents))

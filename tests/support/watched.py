@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import socket
 import struct
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-IN_OPEN, IN_ISDIR = 0x20, 0x40000000  # of <sys/inotify.h>
+IN_OPEN, IN_CLOSE, IN_ISDIR = 0x20, 0x18, 0x40000000  # of <sys/inotify.h>
 _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name
 CAN_WATCH = sys.platform == "linux"
 
@@ -27,16 +28,19 @@ def opened_in(folder: Path) -> Iterator[set[str]]:
         watched[libc.inotify_add_watch(descriptor, os.fsencode(place), IN_OPEN)] = place.relative_to(folder)
     try:
         yield opened
-        with suppress(BlockingIOError):
-            while events := os.read(descriptor, 2**16):
-                while events:
-                    watch, mask, _, length = _EVENT.unpack_from(events)
-                    name = os.fsdecode(events[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
-                    if not mask & IN_ISDIR:
-                        opened.add(str(watched[watch] / name))
-                    events = events[_EVENT.size + length :]
+        opened |= {str(watched[watch] / name) for watch, mask, name in _events(descriptor) if not mask & IN_ISDIR}
     finally:
         os.close(descriptor)
+
+
+def _events(descriptor: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the events that wait in a log: the watch, the mask, and the name of a file."""
+    with suppress(BlockingIOError):
+        while events := os.read(descriptor, 2**16):
+            while events:
+                watch, mask, _, length = _EVENT.unpack_from(events)
+                yield watch, mask, os.fsdecode(events[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
+                events = events[_EVENT.size + length :]
 
 
 class Listener:
@@ -69,3 +73,28 @@ def listening() -> Iterator[Listener]:
         yield listener
     finally:
         listener.close()
+
+
+@contextmanager
+def replaced_after(count: int, used: Path, path: Path, other: Path) -> Iterator[None]:
+    """Let another file take the place of one as soon as any process has opened or closed ``used`` so often."""
+    libc, has_ended = ctypes.CDLL(None, use_errno=True), threading.Event()
+    descriptor = libc.inotify_init1(os.O_NONBLOCK)
+    libc.inotify_add_watch(descriptor, os.fsencode(used.parent), IN_OPEN | IN_CLOSE)
+
+    def replace() -> None:
+        uses = 0
+        while uses < count and not has_ended.is_set():
+            if select.select([descriptor], [], [], 0.05)[0]:
+                uses += [name for _, _, name in _events(descriptor)].count(used.name)
+        if uses >= count:
+            other.replace(path)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        thread.join()
+        os.close(descriptor)

@@ -217,6 +217,9 @@ KINDS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": 
 """The operators that resize, and the table of their options."""
 
 
+_EXTERNAL_BUFFER = 24  # the offset of Tensor.external_buffer in a table (schema.fbs of LiteRT 2.3)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantisation:
     """Scales and zero points of a tensor, one or one for each channel; empty for one that is not quantised."""
@@ -375,7 +378,7 @@ class _File:
     def _check(self, table: Any, tensor: Tensor, lengths: Sequence[int]) -> None:
         """Raise ReadError for values in another file, and for levels that LiteRT refuses or that have no meaning."""
         where = f"{self.name}:tensor[{tensor.name!r}]"
-        if getattr(table, "ExternalBuffer", int)():  # newer releases know it
+        if table._tab.Offset(_EXTERNAL_BUFFER):  # which only newer releases of the package have a function for
             raise ReadError("its values are in another file, which is not read; expected them in this one", where)
         self._count(table.VariantTensorsLength())
         if table.Sparsity() is not None:
