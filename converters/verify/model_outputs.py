@@ -331,8 +331,8 @@ _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmu
 def moved(values: Mapping[str, Array], graph: Graph) -> dict[str, Array]:
     """Return the floats of a model's tensors moved by the root of n last bits; other values unchanged.
 
-    Each moves up or down by so much at random, and by as much more along the channels: up at the first, down at the
-    last.
+    Tensors of rank 0 and 1 remain as well, since scales and windows among them decide shapes. Each number moves up or
+    down by so much at random, and by as much more along the channels: up at the first, down at the last.
     """
     share, rng = noise(graph), np.random.default_rng(0)
     down, up = np.float32(1 - share), np.float32(1 + share)
@@ -343,7 +343,8 @@ def moved(values: Mapping[str, Array], graph: Graph) -> dict[str, Array]:
             moves *= (1 + share * _slope(array.shape[axis])).reshape([-1] + [1] * (array.ndim - 1 - axis))
         return (array * moves).astype(array.dtype, copy=False)
 
-    return {name: of(array) if array.dtype.kind == "f" else array for name, array in values.items()}
+    is_moved = (array.dtype.kind == "f" and array.ndim > 1 for array in values.values())
+    return {name: of(array) if moves else array for (name, array), moves in zip(values.items(), is_moved, strict=True)}
 
 
 def noise(graph: Graph) -> float:
@@ -352,9 +353,8 @@ def noise(graph: Graph) -> float:
 
 
 def moved_inputs(arrays: Named, graph: Graph) -> Named:
-    """Return the inputs of a model moved as ``moved`` does, except scales and windows, which decide shapes."""
-    images = {name: array for name, array in arrays if array.ndim > 1}
-    return list((dict(arrays) | moved(images, graph)).items())
+    """Return the inputs of a model moved as ``moved`` does."""
+    return list(moved(dict(arrays), graph).items())
 
 
 def on_numbers(run: Runner) -> Runner | None:
@@ -374,11 +374,8 @@ def _with_numbers(array: Array) -> Array:
 
 
 def _summed_axes(rank: int) -> range:
-    """Return the axes over which layers may sum: channels, which are the last of a matrix and the second of images.
-
-    A scalar has none.
-    """
-    return range(max(0, min(1, rank - 1)), rank) if rank < _IMAGES else range(1, 2)
+    """Return the axes over which layers may sum: channels, which are the last of a matrix and the second of images."""
+    return range(1, rank) if rank < _IMAGES else range(1, 2)
 
 
 def _slope(size: int) -> NDArray[np.float32]:
