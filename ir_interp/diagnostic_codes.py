@@ -313,15 +313,16 @@ AUDIT_RULES = (
             "An exporter that traces a model records the sizes of the traced input: in a feature pyramid, the sizes "
             "[1, 256, 64, 64] of a level. The inputs are declared dynamic, but the model works at the traced size "
             "only: elsewhere, the result is added to or concatenated with a tensor of another size. The resize alone "
-            "is the same in every runtime. ONNX's shape inference shows the mistake: the shapes of the model are "
-            "consistent at one size of its inputs, contradict each other at two and three times that size, and are "
-            "consistent at all three with scales instead. A constant size that contradicts nothing, such as that of a "
-            "classifier's image, is no mistake."
+            "is the same in every runtime. ONNX's shape inference, or OpenVINO's reshape of an IR, shows the mistake:"
+            " the shapes of the model are consistent at one size of its inputs, contradict each other at two and "
+            "three times that size, and are consistent at all three with scales instead. A constant size that "
+            "contradicts nothing, such as that of a classifier's image, is no mistake."
         ),
         remedy=(
-            "`ir-interp fix` writes the scales that mean the same at the size at which the model works, compares "
-            "both models there, and runs the repaired one at two and three times that size. Sizes that are no "
-            "multiple of the network's strides may need an export that computes the sizes from shapes."
+            "In an ONNX model, `ir-interp fix` writes the scales that mean the same at the size at which the model "
+            "works, compares both models there, and runs the repaired one at two and three times that size. Sizes "
+            "that are no multiple of the network's strides may need an export that computes the sizes from shapes. An"
+            " IR is repaired in its source, and converted again."
         ),
         test="fix/test_constant_sizes.py::test_a_pyramid_then_works_at_other_sizes",
     ),

@@ -44,7 +44,7 @@ from ..verify import tolerances
 from ..verify.graphs import ModelInput, dimensions_text, read
 from ..verify.input_shapes import fits, named
 from ..verify.tolerances import absolute_differences
-from . import mistakes
+from . import constant_sizes_of_irs, mistakes
 from .constant_sizes import ConstantSizes, constant_sizes
 from .invalid_nodes import Meaning, meaning
 
@@ -373,8 +373,12 @@ def found(path: Path, shapes: Shapes) -> Inside:
         return Inside(resizes=[_of_node(path, node, constants) for node in completed(path, nodes)], unread=unread)
     with reshaped_model(path, shapes) as reshaped:
         known, others = known_layers(reshaped)
+        ops = [op for _, _, op in known]
+        constants = (
+            {} if shapes or FileKind.of(path) is not FileKind.IR else constant_sizes_of_irs.constant_sizes(path, ops)
+        )
         return Inside(
-            resizes=[_of_layer(path, *layer) for layer in known],
+            resizes=[_of_layer(path, *layer, constants=constants) for layer in known],
             unread=[Unread(name=layer.name, where=layer.where, error=error) for layer, error in others],
         )
 
@@ -386,8 +390,10 @@ def _of_node(path: Path, node: ResizeNode, constants: Mapping[str, ConstantSizes
     return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
 
 
-def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp) -> Found:
+def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp, *, constants: Mapping[str, ConstantSizes]) -> Found:
     remarks, likely = predictions.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+    if op.name in constants:
+        likely += ((CONSTANT_SIZES, constants[op.name].message),)
     rounded = rounded_before(net, layer)
     return Found(file=path, op=op, layer=layer, rounded=rounded, mistakes=likely, remarks=remarks)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import onnx
@@ -33,13 +34,14 @@ from ..onnx.onnx_files import graphs
 from ..onnx.resize_nodes import ResizeNode, known_nodes
 from ..onnx.static_values import without_weights
 
-_PROBE = 256  # pixels: a multiple of the strides of nearly every network
-_ENLARGEMENTS = (2, 4, 8, 16, 32, 3, 1)  # of a resize in a network, the most frequent ones first
-_MULTIPLES = (1, 2, 3)  # of the size at which the model works; strides that divide it divide these
-_MOST_SYMBOLS = 3  # dynamic dimensions of inputs, apart from batches
+PROBE = 256  # pixels: a multiple of the strides of nearly every network
+ENLARGEMENTS = (2, 4, 8, 16, 32, 3, 1)  # of a resize in a network, the most frequent ones first
+MULTIPLES = (1, 2, 3)  # of the size at which the model works; strides that divide it divide these
+MOST_SYMBOLS = 3  # dynamic dimensions of inputs, apart from batches
 _FIRST_WITH_SIZES = 11
 
 Shapes = dict[str, tuple[int, ...]]
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def constant_sizes(model: onnx.ModelProto, path: Path, nodes: Sequence[ResizeNod
     if not suspects:  # of most models, which are not copied then
         return {}
     graph = _Graph(model, path)
-    if not 0 < len(graph.symbols) <= _MOST_SYMBOLS:
+    if not 0 < len(graph.symbols) <= MOST_SYMBOLS:
         return {}
     for chosen in graph.sizes_at_which_it_may_work(suspects):
         if not graph.contradicts(chosen, {}):
@@ -158,13 +160,13 @@ class _Graph:
 
     def sizes_at_which_it_may_work(self, suspects: set[str]) -> Iterator[_Symbols]:
         """Yield dimensions of the inputs at which the first suspect enlarges by a usual factor."""
-        probe = dict.fromkeys(self.symbols, _PROBE)
+        probe = dict.fromkeys(self.symbols, PROBE)
         before = next(self.resizes(probe, suspects), None)
         if before is None:
             return
         driven: dict[str, tuple[int, int]] = {}  # the size of the resize's input at the probe, and its target
         for symbol in self.symbols:
-            moved = next(self.resizes({**probe, symbol: 2 * _PROBE}, suspects), None)
+            moved = next(self.resizes({**probe, symbol: 2 * PROBE}, suspects), None)
             if moved is None or moved.op.where != before.op.where or moved.op.spec.target != before.op.spec.target:
                 return  # its sizes follow the input
             for axis, size in _targets(before.op).items():
@@ -172,8 +174,8 @@ class _Graph:
                 assert moved.op.shape is not None
                 if moved.op.shape[axis] != before.op.shape[axis]:
                     driven[symbol] = before.op.shape[axis] or 1, size
-        for factor in _ENLARGEMENTS:
-            sizes = {symbol: size * _PROBE / (data * factor) for symbol, (data, size) in driven.items()}
+        for factor in ENLARGEMENTS:
+            sizes = {symbol: size * PROBE / (data * factor) for symbol, (data, size) in driven.items()}
             if sizes and all(size.is_integer() for size in sizes.values()):
                 yield probe | {symbol: int(size) for symbol, size in sizes.items()}
 
@@ -198,9 +200,9 @@ def _proven(graph: _Graph, works: _Symbols, suspects: set[str]) -> dict[str, Con
         scales = _scales(node.op)
         if scales is not None:
             found[node.node.output[0]] = node, scales
-    multiples = [{name: size * factor for name, size in works.items()} for factor in _MULTIPLES]
+    multiples = [{name: size * factor for name, size in works.items()} for factor in MULTIPLES]
     all_scales = {output: scales for output, (_, scales) in found.items()}
-    rescaled = next((tried for tried in _choices(all_scales) if _is_consistent(graph, multiples, tried)), {})
+    rescaled = next((tried for tried in choices(all_scales) if _is_consistent(graph, multiples, tried)), {})
     shapes = tuple(map(graph.shapes, multiples))
     return {
         found[output][0].op.where: ConstantSizes(
@@ -211,7 +213,7 @@ def _proven(graph: _Graph, works: _Symbols, suspects: set[str]) -> dict[str, Con
     }
 
 
-def _choices(rescaled: _Rescaled) -> Iterator[_Rescaled]:
+def choices(rescaled: Mapping[str, tuple[_Number, ...]]) -> Iterator[Mapping[str, tuple[_Number, ...]]]:
     """Yield the resizes that may be meant as scales: all of them, then all but one, whose size is meant."""
     yield rescaled
     if len(rescaled) > 1:

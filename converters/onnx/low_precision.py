@@ -262,6 +262,19 @@ class _Writer:
             quantised = [result, scale, *filter(None, [zero])]
             yield helper.make_node("QuantizeLinear", quantised, [output], name=self._fresh(f"{node.name}/quantized"))
 
+    def dequantise_matrices(self, node: onnx.NodeProto) -> None:
+        """Turn a DynamicQuantizeLSTM into an LSTM, whose matrices are transposed."""
+        inputs = list(node.input)
+        for place, scales in _MATRICES.items():
+            scale, zero = (self._value(node, name) for name in inputs[scales : scales + 2])
+            # A number for each direction, or for each direction and row of the LSTM.
+            along = [part.reshape(part.shape[0], 1, -1) for part in (scale, zero)]
+            integers = self._value(node, inputs[place]).astype(np.float32)
+            matrix = (integers - along[1].astype(np.float32)) * along[0]
+            inputs[place] = self._hold(f"{inputs[place]}/float", matrix.transpose(0, 2, 1))
+        node.op_type, node.domain = "LSTM", ""
+        node.input[:] = inputs[:_LSTM_INPUTS]
+
     def _float(self, node: onnx.NodeProto, tensor: tuple[str, ...], axis: int) -> tuple[str, list[onnx.NodeProto]]:
         """Return a tensor of integers as numbers, and the node that converts it unless there is one already."""
         if tensor in self._floats:
@@ -307,3 +320,43 @@ class _Writer:
 
     def _refusal(self, node: onnx.NodeProto, problem: str) -> UnsupportedLayerError:
         return UnsupportedLayerError(f"{node.op_type} has no plain form: {problem}", f"{self.where}:{node.name!r}")
+
+
+# Recurrent layers that onnxruntime quantises at run time: in each step, it rounds the input and the state to 8 bits.
+#
+# OpenVINO reads such a layer as the LSTM of its weights, and rounds neither. The ranges of the states of all steps are
+# inside onnxruntime's kernel, so no other graph computes the same.
+
+_RECURRENT = "DynamicQuantizeLSTM"
+_LSTM_INPUTS = 8  # those of LSTM; then the scale and the zero point of both matrices
+_MATRICES = {1: 8, 2: 10}
+"""The place of the scale of each matrix of weights; that of its zero point follows."""
+
+
+def rounded_states(path: Path) -> list[str]:
+    """Return the outputs of the recurrent layers of a model that round their inputs and states at run time."""
+    if FileKind.of(path) is not FileKind.ONNX:
+        return []
+    layers = (node for graph in graphs(read_outline(path).graph) for node in graph.node if node.op_type == _RECURRENT)
+    return [next(filter(None, layer.output)) for layer in layers]
+
+
+def with_exact_states(path: Path, folder: Path) -> Path:
+    """Write a model into ``folder`` whose recurrent layers have the same weights and round nothing at run time.
+
+    Raises UnsupportedLayerError for weights that are computed at run time.
+    """
+    model = inlined(onnx.load(str(path), load_external_data=False), path.name)
+    load_weights(model, path)
+    for graph in graphs(model.graph):
+        writer = _Writer(graph, default_opset(model, path.name), path.name)
+        for node in graph.node:
+            if node.op_type == _RECURRENT:
+                writer.dequantise_matrices(node)
+        graph.initializer.extend(writer.held)
+    used = {name for graph in graphs(model.graph) for node in graph.node for name in node.input}
+    for graph in graphs(model.graph):
+        kept = [tensor for tensor in graph.initializer if tensor.name in used]
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
+    return saved(model, folder / f"exact-states-{path.stem}.onnx")

@@ -82,6 +82,26 @@ def take(source: str, setting: tuple[str, Sequence[Path]]) -> None:
         frontend.convert(frontend.load(source))
 
 
+def untranslated(source: Path, framework: str) -> list[str]:
+    """Return the names of the nodes that a frontend does not translate, as it names them; none if it crashes."""
+    question = Question(function=f"{__name__}:take_in_part", setting=framework, limit=_SECONDS, attempts=1)
+    with closing(Worker()) as worker:
+        answer = worker.answer(question, str(source.absolute()))
+    return answer if isinstance(answer, list) else []
+
+
+def take_in_part(source: str, framework: str) -> list[str]:
+    """Return what a frontend leaves of a file in this process; none if it refuses the rest."""
+    allow_files(Path(source))
+    frontend = FrontEndManager().load_by_framework(framework)
+    try:
+        nodes = frontend.convert_partially(frontend.load(source)).get_ops()
+    except Exception:  # of several types, without a common base class
+        return []
+    return [node.get_friendly_name() for node in nodes if not node.get_type_info().version_id.startswith(_OPSETS)]
+
+
+_OPSETS = ("opset", "extension")  # of layers that OpenVINO has
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
 

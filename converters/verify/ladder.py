@@ -226,6 +226,7 @@ class _Proof:
         reach = {name: moves + self.apart.get(name, 0.0) for name, moves in reach.items()}
         for end in ends.dynamic if model_outputs.is_in_half(self.source) else ():
             reach[end.before] = reach.get(end.before, 0.0) + end.rescaling(self.values)
+        reach |= self._reach_of_scales(ends, others)
         if ends.elsewhere:
             in_result = [end.before for end in ends.elsewhere]
             moves = quantisations.sums(self.run, self.result, in_result, others, replacements)
@@ -233,6 +234,18 @@ class _Proof:
                 end.before: moves[end.before] + self._reach_elsewhere(end, ends, others) for end in ends.elsewhere
             }
         return reach
+
+    def _reach_of_scales(self, ends: Ends, others: Values) -> dict[str, float]:
+        """Return how far float32 sums move the values from which the result computes another scale than the source.
+
+        Unlike in other segments, the source starts from its own levels and scales of run time, as the result does:
+        a level that flips earlier would explain any scale.
+        """
+        in_source = [end.before for end in ends.dynamic if end.has_other_scale(self.values, others)]
+        if not in_source:
+            return {}
+        starts = self.known.levels_in_source(self.run.models.read(self.source), in_source, self.values)
+        return quantisations.sums(self.run, self.source, in_source, self.values, starts)
 
     def _reach_elsewhere(self, end: Quantisation, ends: Ends, others: Values) -> float:
         """Return how far half precision moves the values that the result rounds here, and the source before.
@@ -349,13 +362,18 @@ LADDER: tuple[Rung, ...] = (
 
 def verified(outputs: ModelOutputs) -> Verification:
     """Return the proof of the first rung that applies. Raises VerificationError if the models differ."""
+    remark = ""
+    if outputs.tolerance is None:
+        outputs, remark = model_outputs.without_rounded_states(outputs)
     try:
-        return _climbed(outputs)
+        proof = _climbed(outputs)
     except VerificationError:
-        proof = where_finite(outputs)
-        if proof is None:
+        finite = where_finite(outputs)
+        if finite is None:
             raise
-        return proof
+        proof = finite
+    with_remarks = (replace(output, remark=_joined(remark, output.remark)) for output in proof.outputs)
+    return replace(proof, outputs=tuple(with_remarks))
 
 
 def _climbed(outputs: ModelOutputs) -> Verification:

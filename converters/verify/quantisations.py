@@ -27,6 +27,8 @@ from .tolerances import absolute_differences, all_pass, allowing_noise, coordina
 
 Values = Mapping[str, Array]
 
+_STEPS = 255  # between the levels of the smallest and the largest value, if run time computes the scale
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantisation:
@@ -117,11 +119,22 @@ class DynamicQuantisation:
     def _step(self, source: Values) -> float:
         """Return the distance of two levels of the source: zero is one, as are the smallest and the largest."""
         x = source[self.before].astype(np.float64)
-        return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
+        return float((x.max(initial=0) - x.min(initial=0)) / _STEPS) or 1.0
 
     def rescaling(self, source: Values) -> float:
         """Return how far a scale misplaces the last level that is the range times 1/255 in half precision."""
-        return 255 * self._step(source) * abs(float(np.float16(1 / 255)) * 255 - 1)
+        return _STEPS * self._step(source) * abs(float(np.float16(1 / _STEPS)) * _STEPS - 1)
+
+    def scale_apart(self, source: Values, result: Values) -> float:
+        """Return the difference between the scales that both models compute; 0 if one hides it, or all values are 0."""
+        if self.scale not in source.keys() & result.keys() or not source[self.before].any():
+            return 0.0
+        return abs(float(result[self.scale]) - float(source[self.scale]))
+
+    def has_other_scale(self, source: Values, result: Values) -> bool:
+        """Return whether the scales differ by more than outputs may, so that the values must explain it."""
+        apart = self.scale_apart(source, result)
+        return not apart <= tolerances.OUTPUT * abs(float(source[self.scale]) if apart else 0.0)
 
     def numbers(self, values: Values, source: Values) -> Array:
         """Return the values of levels at the source's scale, less the zero point, since it may tie as well."""
@@ -392,6 +405,12 @@ class Ends:
         known = {end.after: end for end in self.fixed if end.after in values}
         return [known[name] for name in graph.starts(ends, known.keys())]
 
+    def levels_in_source(self, graph: Graph, ends: Iterable[str], values: Values) -> dict[str, Array]:
+        """Return the ``values`` of levels, and the scales of run time, from which the source computes ``ends``."""
+        known = {end.after for end in self.fixed}
+        known |= {name for end in self.dynamic for name in (end.scale, *end.outputs)}
+        return {name: values[name] for name in graph.starts(ends, known & values.keys())}
+
     def replacements(self, graph: Graph, ends: Iterable[str], values: Values) -> dict[str, Array]:
         """Return the source's values with which the segments begin that lead to ``ends`` in the result."""
         integers = {name: (end, zero) for name, end, zero in self._integers(values)}
@@ -443,9 +462,12 @@ class Ends:
         yield from _segments(self.fixed, values, others, before=values, reach=reach)
         for dynamic in self.dynamic:
             if others.keys() >= {*dynamic.outputs}:
-                check_scale(dynamic, values, others)
+                check_scale(dynamic, values, others, reach.get(dynamic.before, 0.0))
                 expected, actual = ({dynamic.levels: dynamic.numbers(tensors, values)} for tensors in (values, others))
-                yield from _segments([dynamic.fixed(values)], expected, actual, before=values, reach=reach)
+                # By another scale, the level of the largest value lies elsewhere by this much.
+                shift = _STEPS * dynamic.scale_apart(values, others)
+                scaled = {dynamic.before: reach.get(dynamic.before, 0.0) + shift}
+                yield from _segments([dynamic.fixed(values)], expected, actual, before=values, reach=scaled)
         yield from _segments(self.elsewhere, values, others, before=others, reach=reach)
 
 
@@ -458,16 +480,20 @@ def _segments(
             yield Segment(end=end, **arrays, reach=reach.get(end.before, 0.0))
 
 
-def check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -> None:
-    """Raise SegmentError if a result computes another scale from the same values; if all are 0, any scale is right."""
-    if dynamic.scale not in values.keys() & others.keys():
+def check_scale(dynamic: DynamicQuantisation, values: Values, others: Values, reach: float = 0.0) -> None:
+    """Raise SegmentError if a result computes a scale that the values before it do not explain.
+
+    In the source itself, both ends of their range may be off by ``reach``, which explains no more than any segment may
+    differ. If all are 0, any scale is right.
+    """
+    if not dynamic.has_other_scale(values, others):
         return
-    expected, actual = (
-        float(tensors[dynamic.scale]) if values[dynamic.before].any() else 0.0 for tensors in (values, others)
-    )
-    if not abs(expected - actual) <= tolerances.OUTPUT * abs(expected):
+    limit = min(2 * reach / _STEPS, tolerances.HALF_OUTPUT * abs(float(values[dynamic.scale])))
+    if not dynamic.scale_apart(values, others) <= limit:
+        expected, actual = float(values[dynamic.scale]), float(others[dynamic.scale])
         where = f"the segment that ends with the quantisation {dynamic.levels!r} is the first that differs"
-        raise SegmentError(f"{where}: its scale is {actual:.6g}, in the source {expected:.6g}")
+        sure = f", of which the source is sure to within {limit:.2g}" if limit else ""
+        raise SegmentError(f"{where}: its scale is {actual:.6g}, in the source {expected:.6g}{sure}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

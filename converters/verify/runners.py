@@ -163,8 +163,8 @@ class OpenvinoRunner:
 def _add_openvino_noise(model: Model, share: float) -> dict[tuple[str, int], Output]:
     """Add to each float that layers compute from inputs a random share of itself, or last bits of 1.
 
-    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes. Return what took the place of the
-    outputs of nodes.
+    Other tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes. Return what took the place of
+    the outputs of nodes.
     """
     from openvino import opset13
 
@@ -174,11 +174,11 @@ def _add_openvino_noise(model: Model, share: float) -> dict[tuple[str, int], Out
             continue
         for output in node.outputs():
             rank, element = output.get_partial_shape().rank, output.get_element_type()
-            if not element.is_real() or rank.is_dynamic or rank.get_length() < _MATRIX:
+            is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
+            if not element.is_real() or (not is_sum and (rank.is_dynamic or rank.get_length() < _MATRIX)):
                 continue
             readers, names = output.get_target_inputs(), output.get_names()
             # A number near 1 would be 1 in half precision; its distance from 1 is none.
-            is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
             own_share = min(share, LAST_BIT) if node.get_type_name().lower() in ROUNDED_ONCE else share
             most = LAST_BIT_OF_1 if is_sum else own_share
             ends = (opset13.constant(np.array(end), element) for end in (-most, most))
@@ -402,7 +402,7 @@ def _with_outputs(request: Request, replacements: dict[str, Array]) -> tuple[byt
 def _add_onnx_noise(model: ModelProto, share: float) -> None:
     """Multiply each float that nodes compute from inputs by a random number near 1, or add its last bits.
 
-    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
+    Other tensors of rank 0 and 1, and of unknown rank, remain, since scales and sizes among them decide shapes.
     """
     described = infer(model).graph
     known = {value.name: value.type.tensor_type for value in (*described.value_info, *described.output)}
@@ -417,12 +417,11 @@ def _add_onnx_noise(model: ModelProto, share: float) -> None:
         if node.op_type.lower() in TO_INTEGERS:
             continue
         for place, name in enumerate(node.output):
-            kind = known.get(name)
-            if kind is None or kind.elem_type != onnx.TensorProto.FLOAT or len(kind.shape.dim) < _MATRIX:
+            is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
+            if not is_sum and not _is_matrix(known.get(name)):
                 continue
             exact, factor = f"{name}/exact", f"{name}/factor"
             node.output[place] = exact
-            is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
             own_share = min(share, LAST_BIT) if node.op_type.lower() in ROUNDED_ONCE else share
             middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, own_share)
             bounds: dict[str, Any] = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
@@ -430,6 +429,11 @@ def _add_onnx_noise(model: ModelProto, share: float) -> None:
             nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
+
+
+def _is_matrix(kind: onnx.TypeProto.Tensor | None) -> bool:
+    """Return whether a tensor is known to hold floats along two axes or more."""
+    return kind is not None and kind.elem_type == onnx.TensorProto.FLOAT and len(kind.shape.dim) >= _MATRIX
 
 
 def _element_types(model: ModelProto) -> dict[str, int]:

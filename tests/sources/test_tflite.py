@@ -357,6 +357,64 @@ def test_operators_without_a_reference_kernel() -> None:
     assert ir_interp.compare("a.xml", "a.tflite", seed=2).passes
 
 
+def unknown_ranks(model: Any) -> None:
+    """Leave out the shapes that only run time knows, as older converters do."""
+    graph = model.subgraphs[0]
+    for place in {place for each in graph.operators for place in each.outputs}:
+        graph.tensors[place].shape, graph.tensors[place].shapeSignature = [], None
+        graph.tensors[place].hasRank = False
+
+
+@pytest.mark.parametrize("target", ["a.onnx", "a.xml"])
+def test_shapes_of_run_time(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tensor without a shape is a scalar only if the file says so; what a resize reads has 4 axes."""
+    whole_model(Path("a.tflite"), "float32")
+    change(Path("a.tflite"), unknown_ranks)
+    (resize,) = ir_interp.load("a.tflite")
+    assert resize.shape == (None,) * 4
+    assert not [finding for finding in ir_interp.audit("a.tflite").findings if finding.code == "IRI027"]
+    assert ir_interp.convert("a.tflite", target).verification is not None
+    code, printed, _ = command(capsys, "inspect", "a.tflite")
+    assert (code, "output      y: float32 of any rank" in printed) == (0, True)
+
+
+def test_a_size_of_run_time_is_audited(capsys: pytest.CaptureFixture[str]) -> None:
+    """An exporter is asked about a constant size in its place."""
+    write_for_any_size(operator(), Path("a.tflite"))
+    assert command(capsys, "audit", "a.tflite")[0] in (0, 1)
+    assert len(ir_interp.audit("a.tflite").rows) == 1
+
+
+def custom_operators(model: Any) -> None:
+    """Put three operators behind the resize that OpenVINO does not know."""
+    of, graph = schema(), model.subgraphs[0]
+    for number, kind in ((of.BuiltinOperator.CUSTOM, b"MaxPoolingWithArgmax2D"), (of.BuiltinOperator.RFFT2D, None)):
+        code = of.OperatorCodeT()
+        code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
+        code.customCode, code.version = kind, 1
+        model.operatorCodes.append(code)
+    for opcode in (2, 3, 2):
+        last = graph.tensors[graph.outputs[0]]
+        behind = deepcopy(last)
+        behind.name = b"behind " + str(len(graph.tensors)).encode()
+        graph.tensors.append(behind)
+        added = of.OperatorT()
+        added.opcodeIndex, added.inputs, added.outputs = opcode, [graph.outputs[0]], [len(graph.tensors) - 1]
+        graph.operators.append(added)
+        graph.outputs = [len(graph.tensors) - 1]
+
+
+def test_all_operators_without_a_translation_are_named() -> None:
+    whole_model(Path("a.tflite"), "float32")
+    change(Path("a.tflite"), custom_operators)
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("a.tflite", "a.xml")
+    assert str(error.value) == (
+        "a.tflite: OpenVINO's TFLite frontend has no translation of 3 of 5 operators: "
+        "CUSTOM MaxPoolingWithArgmax2D (2), RFFT2D (1)"
+    )
+
+
 def outputs_twice(model: Any) -> None:
     model.subgraphs[0].outputs = [2, 2]
 

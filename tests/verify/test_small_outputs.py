@@ -100,10 +100,14 @@ def test_what_cancels_may_be_off_by_its_last_bits(capsys: pytest.CaptureFixture[
     assert command(capsys, "compare", "b.onnx", "a.onnx")[0] == 1  # the first states how exact the second must be
 
 
-def test_small_probabilities_have_the_last_bits_of_1(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("shape", [(1, 4), (4,)])
+def test_small_probabilities_have_the_last_bits_of_1(
+    shape: tuple[int, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Runtimes compute a sigmoid as a sum with 0.5: of e^-16 = 1.1e-7, little more than its order remains."""
-    save_model(Path("a.onnx"), "g (float[1,4] x) => (float[1,4] y) {y = Sigmoid (x)}")
-    x = np.array([[-13, -14.2, -15.1, -16.3]], np.float32)
+    kind = f"float[{','.join(map(str, shape))}]"
+    save_model(Path("a.onnx"), f"g ({kind} x) => ({kind} y) {{y = Sigmoid (x)}}")
+    x = np.array([-13, -14.2, -15.1, -16.3], np.float32).reshape(shape)
     exact = 1 / (1 + np.exp(-x.astype(np.float64)))
     np.savez("right.npz", x=x, y=exact.astype(np.float32))
     np.savez("wrong.npz", x=x, y=(exact * 2).astype(np.float32))

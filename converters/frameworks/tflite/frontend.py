@@ -19,7 +19,7 @@ import openvino.opset13 as ops
 from numpy.typing import NDArray
 from openvino.frontend import NodeContext
 
-from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.errors import ExporterError, InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files import memory
 from ir_interp.files.memory import StoredArray, append
 from ir_interp.plan.taps import plan
@@ -261,11 +261,30 @@ def build(source: Path, folder: Path, policy: FormPolicy | None = None) -> Built
         if operator.type in KINDS
     )
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
-    model = builder.read(KINDS, path)
+    try:
+        model = builder.read(KINDS, path)
+    except ExporterError:
+        _check_translated(path, file, source.name)
+        raise
     put_in(model, weights, folder)
     model = _in_order(model, file, source.name)
     in_primitives(model)
     return builder.built(model)
+
+
+def _check_translated(path: Path, file: File, name: str) -> None:
+    """Raise ExporterError that names all operators without a translation into layers of OpenVINO, and their counts.
+
+    The frontend names an operator by its place, and in its own message the first of them only.
+    """
+    places = [place for place in frontends.untranslated(path, "tflite") if place.isdecimal()]
+    main = [operator for operator in file.operators if not operator.graph]
+    kinds = Counter(main[int(place)].type for place in places if int(place) < len(main))
+    if kinds:
+        counts = ", ".join(f"{kind} ({count})" for kind, count in sorted(kinds.items()))
+        total = kinds.total()
+        what = f"{total} of {len(main)} operators" if total > 1 else f"1 operator of {len(main)}"
+        raise ExporterError(f"OpenVINO's TFLite frontend has no translation of {what}: {counts}", name)
 
 
 def _check_bias(operator: Operator) -> None:

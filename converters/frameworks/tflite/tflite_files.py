@@ -230,11 +230,14 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """A tensor of a file: ``data`` are the bytes of a constant, which stay in the file."""
+    """A tensor of a file: ``data`` are the bytes of a constant, which stay in the file.
+
+    Its ``shape`` is None if only run time knows how many axes it has.
+    """
 
     name: str
     dtype: str
-    shape: PartialShape
+    shape: PartialShape | None
     data: bytes | memoryview
     quantisation: Quantisation
 
@@ -365,11 +368,14 @@ class _File:
         lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
         signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
         element = self.elements.get(tensor.Type(), str(tensor.Type()))
+        data = self._data(self.model.Buffers(tensor.Buffer()))
+        # Files of older converters lack the flag; a scalar among their results looks like any tensor of unknown rank.
+        has_rank = bool(signed or data or tensor.HasRank())
         read = Tensor(
             name=(tensor.Name() or b"").decode(),
             dtype=self.dtypes.get(element, element.lower()),
-            shape=tuple(None if length < 0 else length for length in signed),
-            data=self._data(self.model.Buffers(tensor.Buffer())),
+            shape=tuple(None if length < 0 else length for length in signed) if has_rank else None,
+            data=data,
             quantisation=self._quantisation(tensor.Quantization()),
         )
         self._check(tensor, read, lengths)
@@ -408,6 +414,8 @@ class _File:
             raise ReadError(f"its operator has two codes, {old} and {new}, and readers differ in which counts", where)
         number = max(new, old)
         kind = self.types.get(number, f"operator {number}")
+        if kind == _CUSTOM and code.CustomCode():
+            kind = f"{_CUSTOM} {code.CustomCode().decode(errors='replace')}"
         options = None
         if kind in KINDS and table.BuiltinOptions() is not None:
             options = getattr(self.schema, KINDS[kind])()
@@ -451,6 +459,10 @@ def _chosen(tensors: list[Tensor], indices: list[int]) -> tuple[Tensor | None, .
     return tuple(None if index < 0 else tensors[index] for index in indices)
 
 
+_CUSTOM = "CUSTOM"  # an operator that TFLite does not define, which has a name of its own
+_OF_IMAGES = (None,) * 4  # LiteRT refuses to resize a tensor of another rank
+
+
 def resize(operator: Operator, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
     """Return an operator as a resize. Raises ReadError for one that TFLite does not define."""
     data, size, *_ = (*operator.inputs, None, None)
@@ -467,7 +479,8 @@ def resize(operator: Operator, semantics: Semantics = Semantics.RUNTIME) -> Resi
             attributes["half_pixel_centers"] = bool(operator.options.HalfPixelCenters())
     except BROKEN as error:
         raise ReadError(f"its options are cut off: {error}", operator.where) from error
-    context = Context(version=1, shape=data.shape, dtype=data.dtype, semantics=semantics)
+    shape = _OF_IMAGES if data.shape is None else data.shape
+    context = Context(version=1, shape=shape, dtype=data.dtype, semantics=semantics)
     return read(DIALECT, attributes, context, name=_name(operator), where=operator.where)
 
 
