@@ -61,7 +61,8 @@ _OPERATORS: Mapping[str, tuple[_Factors, ...]] = MappingProxyType(
         "ConvInteger": (_Factors(first=_Factor(tensor=1, zero=3), second=_Factor(tensor=0, zero=2)),),
         "DynamicQuantizeMatMul": (_Factors(first=None, second=_Factor(tensor=1, scale=2, zero=3)),),
         "DynamicQuantizeLSTM": tuple(
-            _Factors(first=None, second=_Factor(tensor=tensor, scale=tensor + 7, zero=tensor + 8)) for tensor in (1, 2)
+            _Factors(first=None, second=_Factor(tensor=tensor, scale=scale, zero=scale + 1))
+            for tensor, scale in ((1, 8), (2, 10))
         ),
         "QAttention": (_Factors(first=_Factor(tensor=0, scale=3, zero=6), second=_Factor(tensor=1, scale=4, zero=7)),),
     }

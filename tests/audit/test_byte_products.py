@@ -13,8 +13,9 @@ from onnx import numpy_helper
 import ir_interp
 from ir_interp import IrInterpError
 from tests.support.commands import command
-from tests.support.graphs import save_model
+from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array
+from tests.verify.test_run_time_levels import recurrent
 
 LAYER = """g (float[1,4,16,16] x) => (float[1,8,16,16] y)
     <float xs = {0.00392157}, uint8 xz = {0}, float ws = {0.01}, int8 wz = {0}, float ys = {0.25}, uint8 yz = {128}> {
@@ -108,6 +109,23 @@ def test_unsigned_weights_are_a_repair(tmp_path: Path, capsys: pytest.CaptureFix
     plain = tmp_path / "c.onnx"
     ir_interp.fix(source, plain)  # on request only: unsigned weights take longer with VNNI
     assert plain.read_bytes() == source.read_bytes()
+
+
+def test_both_matrices_of_a_recurrent_layer_become_unsigned(tmp_path: Path) -> None:
+    """They have one type parameter: a layer with one matrix of each sign is no valid model."""
+    source, result = recurrent(tmp_path, per_channel=False, has_product=False), tmp_path / "b.onnx"
+    ir_interp.fix(source, result, select=["IRI026"], verify=False)
+    signed, unsigned = onnx.load(source).graph, onnx.load(result).graph
+    weights = {each.name: numpy_helper.to_array(each) for each in (*signed.initializer, *unsigned.initializer)}
+    layers = [[node for node in graph.node if node.op_type == "DynamicQuantizeLSTM"] for graph in (signed, unsigned)]
+    for before, after in zip(*layers, strict=True):
+        for place in (1, 2, 9, 11):  # both matrices, and their zero points
+            was, becomes = weights[before.input[place]], weights[after.input[place]]
+            assert (was.dtype.name, becomes.dtype.name) == ("int8", "uint8")
+            np.testing.assert_array_equal(becomes, was.astype(np.int16) + 128)
+    assert ir_interp.audit([result]).findings == ()
+    feeds = {"x": np.random.default_rng(2).normal(size=(24, 1, 12)).astype(np.float32)}
+    np.testing.assert_array_equal(onnxruntime_outputs(result, feeds), onnxruntime_outputs(source, feeds))
 
 
 def test_no_other_prefix_selects_it(tmp_path: Path) -> None:
