@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -111,7 +111,7 @@ def _of_program(program: ExportedProgram, resizes: Sequence[ExportedResize]) -> 
 _MOST_ELEMENTS = 2**22  # of the images that are resized together
 
 
-def _of_groups(pairs: Iterable[tuple[ExportedResize, Call]]) -> dict[_Key, Verdict]:
+def _of_groups(pairs: Sequence[tuple[ExportedResize, Call]]) -> dict[_Key, Verdict]:
     """Return verdicts on resizes of one operation that an exporter treats alike: it is asked once, not for each."""
     known: dict[_Key, Verdict] = {}
     for name, exporter in EXPORTERS.items():
