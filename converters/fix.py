@@ -29,8 +29,8 @@ from ir_interp.specs import Nearest, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
-from .audit import mistakes
-from .audit.constant_sizes import ConstantSizes, constant_sizes
+from .audit import constant_sizes, mistakes
+from .audit.constant_sizes import ConstantSizes
 from .audit.invalid_nodes import valid_node
 from .audit.mistakes import in_float32, missed_sizes, quantised_scales, rounded_scales, scaled_lengths, unrounded
 from .dialects.onnx import DIALECT
@@ -202,7 +202,7 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
     before = _nodes(model)
     valid = _made_valid(model, source, graph, lambda name: is_wanted(UNREAD) and (not layers or name in layers))
     resizes, others = known_nodes(model, source)
-    constants = constant_sizes(model, source, resizes) if is_wanted(CONSTANT_SIZES) else {}
+    constants = constant_sizes.of_nodes(model, source, resizes) if is_wanted(CONSTANT_SIZES) else {}
     if layers:
         _check_names(layers, [resize.op.name for resize in resizes], others, source.name)
     graph = taken_names(model, graph.opset)

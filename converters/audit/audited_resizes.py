@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from ir_interp.files.writing import scratch
 from ir_interp.ir.interpolates import known_layers
 from ir_interp.ir.ir_files import Layer, Net
+from ir_interp.plain_text import quote_shell
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.plan.taps import plan
 from ir_interp.records import Record
@@ -44,8 +45,8 @@ from ..verify import tolerances
 from ..verify.graphs import ModelInput, dimensions_text, read
 from ..verify.input_shapes import fits, named
 from ..verify.tolerances import absolute_differences
-from . import constant_sizes_of_irs, mistakes
-from .constant_sizes import ConstantSizes, constant_sizes
+from . import constant_sizes, mistakes
+from .constant_sizes import ConstantSizes
 from .invalid_nodes import Meaning, meaning
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -75,7 +76,7 @@ def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unr
     stated, functions = inlined(outline, path.name), functions_of(outline)
     if not shapes:
         resizes, unread = known_nodes(stated, path)
-        constants = constant_sizes(stated, path, resizes)
+        constants = constant_sizes.of_nodes(stated, path, resizes)
         return [replace(node, functions=functions) for node in resizes], _invalid(unread, stated), constants
     model = onnx.ModelProto()
     model.CopyFrom(stated)
@@ -338,7 +339,11 @@ def of_file(path: Path, shapes: Shapes, *, asks_exporters: bool = False) -> Insi
     if hasattr(framework, "audited"):  # PyTorch's, in which an exported model decides
         inside: Inside = framework.audited(path, shapes, asks_exporters=asks_exporters)
         return inside
-    chosen(path, shapes)  # refuses a shape that an input cannot have
+    if shapes:
+        command = quote_shell("ir-interp", "convert", str(path), f"{path.stem}.onnx")
+        raise ReadError(
+            f"--shape is for ONNX models, IRs and programs of PyTorch; run `{command}` and audit the result", path.name
+        )
     plain = _of_framework(path)
     if not asks_exporters:
         return plain
@@ -349,10 +354,20 @@ def _of_framework(path: Path) -> Inside:
     """Return the resizes of a model of another framework, and those that cannot be read."""
     declared = reading(FileKind.of(path))
     ops, others = declared.known(path) if declared and declared.known else (load(path), [])
+    constants = constant_sizes.of_layers(path, ops) if FileKind.of(path) is FileKind.TFLITE else {}
+    likely = [_with(constants, op.name, mistakes.of_resize(op)) for op in ops]
     return Inside(
-        resizes=[Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in ops],
+        resizes=[Found(file=path, op=op, mistakes=known, remarks=()) for op, known in zip(ops, likely, strict=True)],
         unread=[Unread(name=name, where=error.where, error=error) for name, error in others],
     )
+
+
+def _with(
+    constants: Mapping[str, ConstantSizes], key: str | None, likely: Iterable[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Return the likely mistakes of a resize, its constant sizes among them if they are one."""
+    mistake = constants.get(key or "")
+    return (*likely, *(((CONSTANT_SIZES, mistake.message),) if mistake else ()))
 
 
 def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:
@@ -374,9 +389,8 @@ def found(path: Path, shapes: Shapes) -> Inside:
     with reshaped_model(path, shapes) as reshaped:
         known, others = known_layers(reshaped)
         ops = [op for _, _, op in known]
-        constants = (
-            {} if shapes or FileKind.of(path) is not FileKind.IR else constant_sizes_of_irs.constant_sizes(path, ops)
-        )
+        is_as_it_stands = not shapes and FileKind.of(path) is FileKind.IR
+        constants = constant_sizes.of_layers(path, ops) if is_as_it_stands else {}
         return Inside(
             resizes=[_of_layer(path, *layer, constants=constants) for layer in known],
             unread=[Unread(name=layer.name, where=layer.where, error=error) for layer, error in others],
@@ -384,18 +398,19 @@ def found(path: Path, shapes: Shapes) -> Inside:
 
 
 def _of_node(path: Path, node: ResizeNode, constants: Mapping[str, ConstantSizes]) -> Found:
-    remarks, likely = predictions.remarks(node.op), tuple(mistakes.of_node(node))
-    if node.op.where in constants:
-        likely += ((CONSTANT_SIZES, constants[node.op.where].message),)
-    return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
+    likely = _with(constants, node.op.where, mistakes.of_node(node))
+    return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=predictions.remarks(node.op))
 
 
 def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp, *, constants: Mapping[str, ConstantSizes]) -> Found:
-    remarks, likely = predictions.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-    if op.name in constants:
-        likely += ((CONSTANT_SIZES, constants[op.name].message),)
-    rounded = rounded_before(net, layer)
-    return Found(file=path, op=op, layer=layer, rounded=rounded, mistakes=likely, remarks=remarks)
+    return Found(
+        file=path,
+        op=op,
+        layer=layer,
+        rounded=rounded_before(net, layer),
+        mistakes=_with(constants, op.name, mistakes.of_layer(net, layer, op)),
+        remarks=predictions.layer_remarks(op),
+    )
 
 
 _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023", Kind.UNKNOWN: "IRI025"}

@@ -18,15 +18,25 @@ X = (1, 6, 5, 4)
 
 
 class Net:
-    """A model of one input, of the quantisation ``levels``, to which a test adds tensors and operators."""
+    """A model of one input, of the quantisation ``levels``, to which a test adds tensors and operators.
 
-    def __init__(self, dtype: str = "float32", **levels: Any) -> None:
+    ``signature`` is the shape of the input with -1 for dynamic dimensions.
+    """
+
+    def __init__(
+        self,
+        dtype: str = "float32",
+        shape: tuple[int, ...] = X,
+        signature: tuple[int, ...] | None = None,
+        **levels: Any,
+    ) -> None:
         of = schema()
         self.model, self.graph = of.ModelT(), of.SubGraphT()
         self.model.version, self.model.subgraphs, self.model.operatorCodes = 3, [self.graph], []
         self.model.buffers = [of.BufferT()]
         self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], [0]
-        self.tensor("x", dtype, X, **levels)
+        self.tensor("x", dtype, shape, **levels)
+        self.graph.tensors[0].shapeSignature = signature
 
     def tensor(self, name: str, dtype: str, shape: tuple[int, ...], values: Array | None = None, **levels: Any) -> int:
         """Add a tensor, a constant if it has ``values``; return its place. ``levels`` are its quantisation."""
