@@ -169,10 +169,18 @@ TESTS = (
     "tests/ir_to_onnx/test_dynamic.py",
     "tests/ir_to_onnx/test_elementwise.py",
     "tests/onnx/test_byte_products.py",
+    "tests/ir_to_onnx/test_sums.py",
+    "tests/openvino/test_common_transformations.py",
     "tests/openvino/test_quantised_operators.py",
+    "tests/verify/test_ladder.py",
+    "tests/verify/test_long_sums.py",
+    "tests/verify/test_plain_calls.py",
     "tests/verify/test_quantisations.py",
+    "tests/verify/test_run_time_levels.py",
     "tests/verify/test_sure_levels.py",
     "tests/audit/test_byte_products.py",
+    "tests/fix/test_quantised_scales.py",
+    "tests/runtimes/test_quantised_editions.py",
 )
 
 
