@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 import sys
 import warnings
 import zipfile
@@ -792,3 +794,15 @@ def test_sizes_of_run_time_are_not_asked_of_exporters() -> None:
     assert str(row.predictions["torch-script"]) == "unknown: not tried: run time decides its arguments"
     (row,) = ir_interp.audit(program(Like(), X, ({2: auto, 3: auto},)), runtimes=["onnxruntime"]).rows
     assert list(row.predictions) == ["onnxruntime"]
+
+
+def test_the_road_in_the_readme() -> None:
+    """It needs no network behind the installation."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    code, *arguments = (
+        shlex.split(line)[1:] for line in re.findall(r"^\$ ((?:python|ir-interp) .*net\..*)$", readme, re.M)
+    )
+    subprocess.run([sys.executable, *code], check=True)
+    for each in arguments:
+        subprocess.run([sys.executable, "-m", "ir_interp", *each], check=True)
+    assert Path("net.xml").exists()
