@@ -29,6 +29,7 @@ from ...openvino.ir_save import save as save_ir
 from ...runtimes.execution import reason
 from ...runtimes.outcome import Kind
 from ...sources import readers
+from ...verify.graphs import read
 from ...verify.inputs import Inputs
 from ...verify.model_pairs import compare_with
 from ...verify.tolerances import compare
@@ -47,11 +48,11 @@ _Key = tuple[str, ...]
 class Exporter(framework_exporters.Exporter):
     """An exporter, and the function that returns its verdict on a program of one operation.
 
-    ``verdict_on_all`` returns the one on each of several operations, None if only each alone can tell.
+    ``verdicts_on_all`` returns those on several operations, None or nothing where only each alone can tell.
     """
 
     verdict: Callable[[ExportedProgram], Verdict]
-    verdict_on_all: Callable[[ExportedProgram], Verdict | None] | None = None
+    verdicts_on_all: Callable[[ExportedProgram], Sequence[Verdict | None]] | None = None
     package: str = "torch"
 
 
@@ -115,7 +116,7 @@ def _of_groups(pairs: Sequence[tuple[ExportedResize, Call]]) -> dict[_Key, Verdi
     """Return verdicts on resizes of one operation that an exporter treats alike: it is asked once, not for each."""
     known: dict[_Key, Verdict] = {}
     for name, exporter in EXPORTERS.items():
-        if not exporter.is_installed or exporter.verdict_on_all is None:
+        if not exporter.is_installed or exporter.verdicts_on_all is None:
             continue
         groups: dict[str, dict[_Key, Call]] = {}
         for resize, call in pairs:
@@ -124,8 +125,8 @@ def _of_groups(pairs: Sequence[tuple[ExportedResize, Call]]) -> dict[_Key, Verdi
                 groups.setdefault(call.operation, {})[_key(name, resize, call)] = call
         for group in groups.values():
             program = _alone(*group.values()) if len(group) > 1 else None
-            verdict = exporter.verdict_on_all(program) if program else None
-            known |= dict.fromkeys(group, verdict) if verdict else {}
+            verdicts = exporter.verdicts_on_all(program) if program else []
+            known |= {key: verdict for key, verdict in zip(group, verdicts, strict=False) if verdict is not None}
     return known
 
 
@@ -163,20 +164,27 @@ def _of_model(write: Callable[[ExportedProgram, Path], None], kind: FileKind, pr
 
 def _of_models(
     write: Callable[[ExportedProgram, Path], None], kind: FileKind, program: ExportedProgram
-) -> Verdict | None:
-    """Return the verdict on every resize of an exported model, if all are equal and are nodes, or none is one."""
+) -> Sequence[Verdict | None]:
+    """Return the verdict on each resize of an exported model that computes what PyTorch does; None on the others.
+
+    Nothing if the exporter refuses one, or writes only some as nodes: alone, each has its own reason.
+    """
+    arrays, _ = program.example_inputs
     with scratch() as folder:
         path = folder / f"resizes{kind.value}"
         try:
             with program_files.silent():
                 write(program, path)
             operations = readers.load(path)
-            outputs = compare_with(path, program_files.function(program), Inputs()).outputs
-        except Exception:  # whatever an exporter raises for an operation; alone, each has its own reason
-            return None
-    if not all(output.compared.passes for output in outputs) or len(operations) not in (0, len(outputs)):
-        return None
-    return Verdict(kind=Kind.SAME, reason="" if operations else "as other operations")
+            # OpenVINO's frontend forgets the shapes of inputs.
+            shapes = {tensor.name: tuple(array.shape) for tensor, array in zip(read(path).inputs, arrays, strict=True)}
+            outputs = compare_with(path, program_files.function(program), Inputs(shapes=shapes)).outputs
+        except Exception:  # whatever an exporter raises for an operation
+            return []
+    if len(operations) not in (0, len(outputs)):
+        return []
+    same = Verdict(kind=Kind.SAME, reason="" if operations else "as other operations")
+    return [same if output.compared.passes else None for output in outputs]
 
 
 def _of_file(write: Callable[[ExportedProgram, Path], None], program: ExportedProgram, path: Path) -> Verdict:
@@ -219,7 +227,7 @@ def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
 def _of_files(title: str, write: Callable[[ExportedProgram, Path], None], kind: FileKind) -> Exporter:
     """Return an exporter that writes files which runtimes of this project run."""
     return Exporter(
-        title=title, verdict=partial(_of_model, write, kind), verdict_on_all=partial(_of_models, write, kind)
+        title=title, verdict=partial(_of_model, write, kind), verdicts_on_all=partial(_of_models, write, kind)
     )
 
 
