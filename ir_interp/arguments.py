@@ -76,7 +76,8 @@ _FOREIGN: Mapping[str, tuple[str, str]] = {
     "channel_axis": ("axes", "axes=(0, 1)"),
     "align_corners": ("like", 'like="torch:bilinear,align_corners=true"'),
     "reducing_gap": ("like", 'like="pillow:bicubic,reducing_gap=2"'),
-    **dict.fromkeys(("example_inputs", "example_input", "args"), ("source", "source=(module, inputs)")),
+    **dict.fromkeys(("example_inputs", "example_input", "input_sample", "args"), ("source", "source=(module, inputs)")),
+    **dict.fromkeys(("input_shape", "input_size"), ("source", "source=(module, shape)")),
     "dynamic_shapes": ("source", "source=torch.export.export(module, inputs, dynamic_shapes=...)"),
 }
 """Keywords of image libraries and of exporters: the argument here that says the same, and an example of it."""
@@ -123,8 +124,13 @@ def misfit(value: object, name: str, expected: str) -> SpecError:
 
 def shown(value: object) -> str:
     """Return a value as messages show it: shortened, and for models and arrays the type only."""
-    plain = isinstance(value, str | bytes | int | float | list | tuple | dict | Enum) or value is None
-    return quoted(value) if plain else f"of type {type(value).__name__}"
+    if isinstance(value, list | tuple) and not all(isinstance(each, _PLAIN) for each in value):
+        return f"a {type(value).__name__} of {', '.join(type(each).__name__ for each in value[:_MOST])}"
+    return quoted(value) if isinstance(value, _PLAIN) else f"of type {type(value).__name__}"
+
+
+_PLAIN = (str, bytes, int, float, list, tuple, dict, Enum, NoneType)
+_MOST = 4  # types that a message lists
 
 
 def quoted(value: object) -> str:

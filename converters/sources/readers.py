@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,11 +195,31 @@ def _is_module(source: object) -> bool:
     return is_of_class(source, "torch.nn", "Module")
 
 
+def _torch_problem(source: object) -> str | None:
+    """Return what an object of PyTorch is, and how to pass it; None if it is not one, or PyTorch is not imported."""
+    first = source[0] if isinstance(source, tuple | list) and source else source
+    call = "(module, torch.rand(1, 3, 64, 64))"
+    if _is_module(source):
+        return f"a torch module; pass it with its inputs, as in {call}"
+    if _is_module(first):
+        return "a module and more than one other value; pass several inputs as one tuple: (module, (first, second))"
+    if first is not source and of_object(first) is not None:
+        return f"{type(first).__name__} and another value; pass the {type(first).__name__} alone"
+    if isinstance(source, Mapping) and any(is_of_class(value, "torch", "Tensor") for value in source.values()):
+        return "weights without a program; load them into the module, and pass (module.eval(), inputs)"
+    module = getattr(sys.modules.get("torch.nn"), "Module", None)
+    if module is not None and isinstance(first, type) and issubclass(first, module):
+        return f"the class {first.__name__}; pass a module of it with its inputs, as in {call}"
+    if module is not None and callable(first) and not isinstance(first, type):
+        return f"a function; pass a torch.nn.Module that calls it, with its inputs, as in {call}"
+    return None
+
+
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
         return model_file(checked_path(source, name))
-    if _is_module(source):
-        raise SpecError(f"{name} is a torch module; pass it with its inputs, as in (module, torch.rand(1, 3, 64, 64))")
+    if (problem := _torch_problem(source)) is not None:
+        raise SpecError(f"{name} is {problem}")
     classes = [kind for framework in FRAMEWORKS for kind in framework.in_memory]
     *others, last = ("a path", "an onnx.ModelProto", "an openvino.Model", *classes)
     raise SpecError(f"{name} is {shown(source)}; expected {', '.join(others)} or {last}")

@@ -367,7 +367,8 @@ def _of_result(trials: Trials, resizes: Sequence[ResizeTensors], result: Path) -
         trials.settle(result, _names(resizes))
         return _by_executor(trials.run, resizes, result, trials.without_source)
     except NotRunError as other:
-        raise NotRunError(f"{trials.without_source}; {other}") from None
+        # A model that an exporter wrote, and what becomes of it, may fail for the same reason.
+        raise NotRunError("; ".join(dict.fromkeys((str(trials.without_source), str(other))))) from None
 
 
 def _names(resizes: Sequence[ResizeTensors]) -> list[str]:

@@ -806,3 +806,26 @@ def test_the_road_in_the_readme() -> None:
     for each in arguments:
         subprocess.run([sys.executable, "-m", "ir_interp", *each], check=True)
     assert Path("net.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "way"),
+    [
+        (lambda net, x: net, "(module, torch.rand(1, 3, 64, 64))"),
+        (lambda net, x: (net, x, x), "(module, (first, second))"),
+        (lambda net, x: (type(net), x), "is the class Net; pass a module"),
+        (lambda net, x: (net.forward, x), "is a function; pass a torch.nn.Module that calls it"),
+        (lambda net, x: (program(net, x.numpy()), x), "pass the ExportedProgram alone"),
+        (lambda net, x: torch.nn.Conv2d(2, 2, 1).state_dict(), "load them into the module, and pass (module.eval(), "),
+    ],
+    ids=["module", "two inputs", "class", "function", "program", "weights"],
+)
+def test_objects_that_resemble_a_source_name_the_way(source: Any, way: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(way)):
+        ir_interp.convert(source(Net(lambda x: interpolate(x, scale_factor=2)).eval(), X_TENSOR), "net.onnx")
+
+
+def test_the_module_of_a_program_has_no_modes() -> None:
+    """It says that it is in training mode, and its eval() refuses."""
+    module = program(lambda x: interpolate(x, scale_factor=2.0)).module()
+    assert ir_interp.convert((module, X_TENSOR), "net.onnx").verification is not None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +30,10 @@ def outputs(model: Path, arrays: Sequence[Array]) -> dict[str, Array]:
     read = openvino.Core().read_model(model)
     compiled = openvino.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     names = [port.any_name for port in read.outputs]  # a compiled model may know a tensor by further ones
-    return dict(zip(names, map(np.array, compiled(list(arrays)).values()), strict=True))
+    return {
+        name: np.array(value).view(ml_dtypes.bfloat16 if port.element_type == openvino.Type.bf16 else value.dtype)
+        for name, (port, value) in zip(names, compiled(list(arrays)).items(), strict=True)
+    }
 
 
 def inputs(model: Path) -> list[str]:
