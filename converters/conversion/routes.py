@@ -5,7 +5,6 @@ Then which options apply to which files: an option without an effect is refused.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.kinds import FOREIGN, FileKind
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import scratch
 from ir_interp.ir.ir_files import nets
 from ir_interp.options.declaration import options_set
@@ -82,7 +82,7 @@ def _foreign_to_ir(source: Path, output: Path, options: ConvertOptions) -> Writt
             return _onnx_to_ir(source, output, options)
         case FileKind.IR:
             for suffix in (".xml", ".bin"):
-                shutil.copyfile(source.with_suffix(suffix), output.with_suffix(suffix))
+                copy_file(source.with_suffix(suffix), output.with_suffix(suffix))
             _of_version(output, options)
             return Written(rows=())
     return _layer_to_ir(source, output, options)

@@ -21,7 +21,17 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
-from .onnx_files import default_opset, defined, graphs, inlined, load_weights, read_model, read_outline, rename_read
+from .onnx_files import (
+    default_opset,
+    defined,
+    graphs,
+    inlined,
+    load_weights,
+    read_file,
+    read_model,
+    read_outline,
+    rename_read,
+)
 from .onnx_graph import attributes_of
 from .static_values import values_of
 
@@ -80,7 +90,7 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
 
     Its inputs and outputs become float32, too; with ``keeps_ends`` they keep their types.
     """
-    model = inlined(onnx.load(str(path)), path.name)
+    model = load_weights(inlined(read_file(path), path.name), path)
     for tensor, _ in list(tensors_of(model.graph)):
         if tensor.data_type in HALVES:
             try:
@@ -204,8 +214,7 @@ def in_plain_operators(path: Path, folder: Path) -> Path:
 
     Raises UnsupportedLayerError, with the operator's name, for a form without a plain equivalent.
     """
-    model = inlined(onnx.load(str(path), load_external_data=False), path.name)
-    load_weights(model, path)
+    model = load_weights(inlined(read_file(path), path.name), path)
     opset = default_opset(model, path.name)
     for graph in reversed(list(graphs(model.graph))):  # inner ones first: replacing copies a node with its subgraphs
         writer = _Writer(graph, opset, path.name)
@@ -346,8 +355,7 @@ def with_exact_states(path: Path, folder: Path) -> Path:
 
     Raises UnsupportedLayerError for weights that are computed at run time.
     """
-    model = inlined(onnx.load(str(path), load_external_data=False), path.name)
-    load_weights(model, path)
+    model = load_weights(inlined(read_file(path), path.name), path)
     for graph in graphs(model.graph):
         writer = _Writer(graph, default_opset(model, path.name), path.name)
         for node in graph.node:

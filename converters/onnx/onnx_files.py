@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import os
 import re
 import reprlib
 import shutil
@@ -23,7 +24,7 @@ import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError
-from onnx.external_data_helper import set_external_data
+from onnx.external_data_helper import ExternalDataInfo, set_external_data, uses_external_data
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import opened
@@ -328,14 +329,37 @@ def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
 
 
 def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    """Return a model of a file with its external weights. Raises ReadError if these cannot be read."""
+    """Return a model of a file with its external weights.
+
+    Raises ReadError if these are missing, outside its folder, or cannot be read.
+    """
+    files_inside(path)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Ignoring unknown external data key")  # those that are prepacked
-            onnx.load_external_data_for_model(model, str(path.absolute().parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise ReadError(f"its weights cannot be read: {str(error).splitlines()[0]}", path.name) from error
+            for tensor in _tensors(model):
+                if uses_external_data(tensor):
+                    _load(tensor, path.parent)
+    except OSError as error:
+        raise ReadError(f"its weights cannot be read: {error.strerror}: {error.filename}", path.name) from error
+    except ValueError as error:
+        raise ReadError(f"its weights cannot be read: {error}", path.name) from error
     return model
+
+
+def _load(tensor: onnx.TensorProto, folder: Path) -> None:
+    """Give a tensor its elements from the file that holds them. Raises ValueError if the file ends before them."""
+    info = ExternalDataInfo(tensor)
+    with opened(folder / info.location) as file:
+        size, start = os.fstat(file.fileno()).st_size, info.offset or 0
+        length = max(0, size - start) if info.length is None else info.length
+        if start + length > size:
+            problem = f"{info.location} has {size} bytes; expected at least {start + length} for tensor {tensor.name!r}"
+            raise ValueError(problem)
+        file.seek(start)
+        tensor.raw_data = file.read(length)
+    tensor.ClearField("data_location")
+    tensor.ClearField("external_data")
 
 
 def external_files(path: Path) -> set[Path]:

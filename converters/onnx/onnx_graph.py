@@ -7,7 +7,6 @@ be stored in half precision: a Cast turns each into float32 again where it is re
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +19,11 @@ from onnx import external_data_helper, helper, numpy_helper
 
 from ir_interp.files.kinds import opened
 from ir_interp.files.memory import blocks, let_go
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import field_start
 from ir_interp.shapes import Array
 
-from .onnx_files import graphs, merged, needed, with_inner
+from .onnx_files import graphs, merged, needed, read_file, with_inner
 from .static_values import values_of
 
 LARGEST = 2**31 - 2**24
@@ -54,12 +54,12 @@ def save(unsaved: Unsaved, output: Path) -> None:
 
 def save_joined(source: Path, output: Path) -> None:
     """Write a model whose weights lie in a file beside it as one file, or as two again if one cannot hold them."""
-    model = onnx.load(source, load_external_data=False)
+    model = read_file(source)
     tensors = [tensor for tensor in model.graph.initializer if external_data_helper.uses_external_data(tensor)]
     weights = [_external(tensor, source.parent) for tensor in tensors]
     if sum(value.nbytes for value in weights) > LARGEST:
         for name in {source.name, *(external_data_helper.ExternalDataInfo(tensor).location for tensor in tensors)}:
-            shutil.copyfile(source.with_name(name), output if name == source.name else output.with_name(name))
+            copy_file(source.with_name(name), output if name == source.name else output.with_name(name))
         return
     inside = [tensor for tensor in model.graph.initializer if not external_data_helper.uses_external_data(tensor)]
     del model.graph.initializer[:]

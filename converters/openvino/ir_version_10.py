@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from openvino.passes import ConstantFolding, Manager
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import scratch
 from ir_interp.shapes import Array
 
@@ -49,7 +49,7 @@ def rewrite(path: Path) -> None:
             layer.attrib.pop("output_names", None)
         etree.strip_elements(tree, "rt_info")
         tree.write(path)
-        shutil.copyfile(renewed.with_suffix(".bin"), path.with_suffix(".bin"))
+        copy_file(renewed.with_suffix(".bin"), path.with_suffix(".bin"))
 
 
 def _refused_ends(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:

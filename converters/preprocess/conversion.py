@@ -6,7 +6,6 @@ ONNX models and IRs, read and written with a resize in front of them.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from ir_interp.errors import ShapeError, SpecError, VerificationError
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import check_outputs, exists, replacing, scratch
 from ir_interp.options.declaration import Option, declared, options_set
 from ir_interp.options.model_options import ConvertOptions
@@ -154,7 +154,7 @@ def save_as(whole: Whole, output: Path, options: ConvertOptions) -> ConversionRe
         report = convert(whole.path, output, options)
         keep_single(output, whole.image.form.name, f"{LAYER}/")
     else:
-        shutil.copyfile(whole.path, output)
+        copy_file(whole.path, output)
     if options.verify:
         with scratch() as folder:
             prove_pipeline(whole.image, _steps(whole.image, folder / f"steps{output.suffix}"))

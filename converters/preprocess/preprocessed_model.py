@@ -20,7 +20,6 @@ from lxml import etree
 from onnx import helper
 
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.files.kinds import is_beside
 from ir_interp.files.memory import check_bytes
 from ir_interp.pipelines import rules
 from ir_interp.pipelines.pipeline import Pipeline
@@ -31,8 +30,6 @@ from ir_interp.shapes import Array
 from ..decompose.tensor import Tensor
 from ..onnx.onnx_files import (
     default_opset,
-    external_files,
-    external_files_of,
     invalid,
     load_weights,
     read_file,
@@ -263,16 +260,7 @@ def _check_dtype(pipeline: Pipeline, model_input: onnx.ValueInfoProto) -> None:
 
 def _with_weights(source: Path) -> onnx.ModelProto:
     """Return a model with its external data in it. Raises ReadError if these cannot be read, or are too large."""
-    model, files = read_file(source), external_files(source)
-    outside = [str(path) for path in files if not is_beside(path, source)]
-    if outside:
-        raise ReadError(f"its external data lie outside its folder: {outside[0]}", source.name)
-    load_weights(model, source)
-    apart = sorted(path.name for path in external_files_of(model, source.parent))
-    if apart:
-        raise ReadError(
-            f"weights in {', '.join(apart)} cannot be moved: they belong to a function or a sparse tensor", source.name
-        )
+    model = load_weights(read_file(source), source)
     if model.ByteSize() > LARGEST:
         raise ReadError("larger than 2 GiB with its external data, the limit of one ONNX file", source.name)
     return model

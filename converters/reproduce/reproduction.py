@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import platform
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from onnx import numpy_helper
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import making, scratch
 from ir_interp.options.model_options import ReproduceOptions
 from ir_interp.plain_text import quote_markdown
@@ -231,7 +231,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
     model = folder / f"model{shown.path.suffix}"
     for path in (shown.path, shown.path.with_suffix(".bin")):
         if path.exists():
-            shutil.copyfile(path, folder / f"model{path.suffix}")
+            copy_file(path, folder / f"model{path.suffix}")
     x, expected, ran = _telling(op, runtime, shown.path)  # beside the model, where some runtimes leave files
     np.save(folder / "input.npy", x)
     np.save(folder / "expected.npy", expected)

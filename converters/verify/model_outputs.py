@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FileKind, bytes_of
+from ir_interp.files.snapshots import copy_file
 from ir_interp.ir import ir_files
 from ir_interp.shapes import Array
 
@@ -266,7 +266,9 @@ def with_half_weights(run: Runner, model: Path) -> Path:
 def _round(model: Path, path: Path) -> None:
     import onnx
 
-    rounded = onnx.load(str(model))
+    from ..onnx.onnx_files import load_weights, read_file
+
+    rounded = load_weights(read_file(model), model)
     exact = {name for node in rounded.graph.node if node.op_type in _RESIZES for name in node.input[1:]}
     for tensor, name in list(low_precision.tensors_of(rounded.graph)):
         if tensor.data_type == onnx.TensorProto.FLOAT and name not in exact:
@@ -291,14 +293,14 @@ _TYPES = ("element_type", "destination_type", "output_type")  # attributes that 
 
 def is_in_half(model: Path) -> bool:
     """Return whether a model is an IR that holds anything in half precision."""
-    return FileKind.of(model) is FileKind.IR and b'"f16"' in model.read_bytes()
+    return FileKind.of(model) is FileKind.IR and b'"f16"' in bytes_of(model)
 
 
 def ir_in_float32(model: Path, folder: Path) -> Path:
     """Write an IR into ``folder`` that computes in float32 what this one does in half precision; return its path."""
     root, path = ir_files.parse(model), folder / f"float32-{model.stem}.xml"
     binary = path.with_suffix(".bin")
-    shutil.copyfile(model.with_suffix(".bin"), binary)
+    copy_file(model.with_suffix(".bin"), binary)
     with binary.open("r+b") as file:
         for data in root.iter("data"):
             if data.get("element_type") == "f16" and data.get("offset"):

@@ -314,9 +314,9 @@ def check_model(path: Path) -> None:
     if not is_model(path):
         raise ReadError("not a model, but pasted layers; expected a <net>", path.name)
     if FileKind.of(path) is FileKind.ONNX:
-        from ..onnx.onnx_files import external_files
+        from ..onnx.onnx_files import files_inside
 
-        external_files(path)  # raises for special files, which a runtime would read without end
+        files_inside(path)  # raises for special files, which a runtime would read without end
 
 
 @running()

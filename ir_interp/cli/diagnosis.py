@@ -27,7 +27,7 @@ from ir_interp.cli.commands import called_command
 from ir_interp.cli.printed_results import check_image, folded_cells, print_findings, print_result, printed_form
 from ir_interp.diagnostic_codes import ON_REQUEST, Severity, check_codes, codes_of
 from ir_interp.errors import IrInterpError, ReadError, closest
-from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, FileKind, listed
+from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, FileKind, bytes_of, listed
 from ir_interp.files.writing import check_outputs, is_file, real
 from ir_interp.options.declaration import check_place, flagged, keywords
 from ir_interp.options.model_options import FAULT, KIT, REPORT, RESULTS, AuditOptions, FixOptions, ReproduceOptions
@@ -97,7 +97,7 @@ def _nearest(folder: Path) -> Path | None:
 def _table(path: Path) -> object:
     """Return the table of a project file, None where it has none. Raises ReadError where it is no TOML."""
     try:
-        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+        tools = tomllib.loads(bytes_of(path).decode()).get("tool", {})
     except (OSError, ValueError) as error:  # of TOML, and of UTF-8
         raise ReadError(f"cannot be read: {error}", str(path)) from None
     return tools.get(_TABLE) if isinstance(tools, dict) else None

@@ -2,10 +2,10 @@
 
 A product of 0 and an infinity is NaN, so such an input also reaches outputs in which its weight is 0. This holds for
 linear and cubic resizes; all others follow ``definition``, which skips inputs of weight 0. Without antialias, both
-runtimes read two or four neighbours along every axis of the image, even one that keeps its size; only OpenVINO's
-linear skips such axes before the first that changes. With antialias they read whole windows, and copy axes that keep
-their size. Sums that overflow are infinite in the runtime's order of axes, the last first, if ``x`` or the executor's
-own sums are infinite anywhere (onnxruntime 1.32, OpenVINO 2026.4).
+runtimes read two or four neighbours along every axis of the image, even one that keeps its size; OpenVINO also if all
+axes keep theirs, and its linear skips axes before the first that changes. With antialias they read whole windows, and
+copy axes that keep their size. Sums that overflow are infinite in the runtime's order of axes, the last first; a cubic
+of volumes in OpenVINO multiplies all weights of an input first (onnxruntime 1.32, OpenVINO 2026.4).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,11 @@ from ir_interp.plan.formulas import keys_far, keys_near
 from ir_interp.plan.integer_sums import CHANNELS_LAST_AXES, SPATIAL_AXES, Piece, Range, changing, is_taken_apart
 from ir_interp.plan.library_weights import Sampled, filtered, four, is_in_window, pair
 from ir_interp.plan.taps import Plan, is_long, window_taps
-from ir_interp.shapes import Array, resolve_axes
+from ir_interp.shapes import Array, Shape, resolve_axes
 from ir_interp.specs import Arithmetic, Cubic, Linear
 
-_IMAGE_ALONE, _IMAGES, _VOLUMES = 2, 4, 5  # ranks: without and with a batch and channels, and of volumes with both
+_ROUNDED = 1e-5  # of sums of float32 weights that are never negative
+_IMAGES, _VOLUMES = 4, 5  # ranks of images and volumes with a batch and channels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,17 +53,16 @@ def reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
 
 @lru_cache(maxsize=64)
 def _reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
-    kernel, plans, rank = bound.spec.kernel, changing(bound), len(bound.in_shape)
-    if not isinstance(kernel, Linear | Cubic) or is_taken_apart(bound.spec) or not plans or 0 in bound.out_shape:
+    kernel, plans = bound.spec.kernel, changing(bound)
+    if not isinstance(kernel, Linear | Cubic) or is_taken_apart(bound.spec) or 0 in bound.out_shape:
         return {}
-    axes = _image(bound, plans.keys())
+    is_openvino = bound.spec.arithmetic is Arithmetic.OPENVINO
+    axes = _axes_of_openvino(bound, plans.keys()) if is_openvino else _axes_of_onnxruntime(bound, plans.keys())
     if axes is None:
         return {}
     if kernel.is_antialiased or _is_of_antialias(bound, axes):
         plans = {axis: each for axis, each in plans.items() if each.in_size != each.out_size}  # others are copied
         return {axis: _window(kernel, sampled(plans[axis], 0, outputs[axis])) for axis in sorted(plans, reverse=True)}
-    if bound.spec.arithmetic is Arithmetic.OPENVINO and (isinstance(kernel, Linear) or rank == _IMAGE_ALONE):
-        axes = {axis for axis in axes if axis >= min(plans)} if rank < _VOLUMES else set(plans)
     along = {}
     for axis in sorted(axes, reverse=True):
         at = sampled(plans.get(axis), bound.out_shape[axis], outputs[axis])
@@ -70,22 +72,35 @@ def _reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
     return along
 
 
-def _image(bound: Plan, changing: Set[int]) -> set[int] | None:
-    """Return the axes of the image or volume that a runtime resizes; None if it is none.
-
-    onnxruntime goes by the axes whose scales are not 1, OpenVINO by those that are listed.
-    """
+def _axes_of_onnxruntime(bound: Plan, changing: Set[int]) -> Set[int] | None:
+    """Return the axes of the image or volume that onnxruntime resizes; None if it copies, or resizes none."""
     rank = len(bound.in_shape)
+    layouts = (SPATIAL_AXES.get(rank, set()), CHANNELS_LAST_AXES if rank == _IMAGES else set())
+    return next((axes for axes in layouts if changing and changing <= axes), None)
+
+
+def _axes_of_openvino(bound: Plan, changing: Set[int]) -> Set[int]:
+    """Return the axes along which OpenVINO's CPU plugin reads neighbours, whether or not they change.
+
+    If all axes but at most one are listed, it resizes the image; otherwise only the listed axes.
+    """
+    rank, kernel = len(bound.in_shape), bound.spec.kernel
     listed = set(resolve_axes(bound.spec.axes, rank))
-    is_openvino = bound.spec.arithmetic is Arithmetic.OPENVINO
-    if (listed if is_openvino else changing) <= SPATIAL_AXES.get(rank, set()):
-        return SPATIAL_AXES[rank]
-    if rank == _IMAGES and (listed == CHANNELS_LAST_AXES if is_openvino else changing <= CHANNELS_LAST_AXES):
-        return CHANNELS_LAST_AXES
-    return set(changing) if is_openvino else None
+    spatial = SPATIAL_AXES.get(rank, set(range(rank)))
+    is_image = len(listed) > rank - 2 or (rank >= _IMAGES and listed <= spatial)
+    if isinstance(kernel, Cubic) and rank >= _IMAGES:
+        if rank >= _VOLUMES:
+            return listed
+        # It sums along two axes; a single one that is not spatial gets the last axis as the second.
+        return spatial if is_image else listed | {rank - 1} if len(listed) == 1 else listed
+    axes = spatial if is_image else listed
+    beside = changing - axes
+    # Axes before the first that changes are copied; without any, all but the last.
+    first = min(changing & axes, default=rank if beside else max(axes, default=rank))
+    return beside | {axis for axis in axes if axis >= first}
 
 
-def _is_of_antialias(bound: Plan, axes: set[int]) -> bool:
+def _is_of_antialias(bound: Plan, axes: Set[int]) -> bool:
     """Return whether onnxruntime's cubic of images whose channels come last is that of its antialias."""
     is_cubic = isinstance(bound.spec.kernel, Cubic) and bound.spec.arithmetic is Arithmetic.ONNXRUNTIME
     return is_cubic and axes == CHANNELS_LAST_AXES
@@ -117,13 +132,36 @@ def _of_onnxruntime(a: Any, m: NDArray[np.float32]) -> tuple[Any, ...]:
     return keys_far(m + 1, a), keys_near(m, a), keys_near(1 - m, a), keys_far(2 - m, a)
 
 
-def hides(bound: Plan, piece: Piece) -> bool:
+def largest_input(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> float:
+    """Return the largest magnitude of inputs up to which the executor's own sums show all infinities of a runtime.
+
+    It is infinite if they always do. A cubic sum of larger numbers may overflow in the runtime alone, which sums the
+    last axis first.
+    """
+    if dtype.kind != "f" or not bound.spec.arithmetic.reads_unweighted:
+        return np.inf
+    largest = float(np.finfo(np.result_type(dtype, np.float32)).max)
+    along = {} if is_long(bound) else reads(bound, piece.outputs)
+    # Weights of a crop whose pixels are all outside are NaN.
+    sums = [np.nan_to_num(np.abs(read.weights)).sum(axis=1).max(initial=0) for read in along.values()]
+    growth = float(np.prod(sums, initial=1.0))
+    if growth > 1 + _ROUNDED:  # negative weights, as those of a cubic kernel
+        return largest / (2 * growth)
+    return largest if _hides_any(bound, piece) else np.inf
+
+
+def exceeds(x: Array, largest: float) -> bool:
+    """Return whether an array contains a NaN, or a number of a larger magnitude."""
+    return largest < np.inf and x.size > 0 and not bool(x.max() <= largest and x.min() >= -largest)
+
+
+def _hides_any(bound: Plan, piece: Piece) -> bool:
     """Return whether a runtime reads an input with weight 0 only, so that no sum shows whether it is infinite."""
-    if not bound.spec.arithmetic.reads_unweighted:
-        return False
     if is_long(bound):  # all its taps would take too long to compute
         return True
     along, places = reads(bound, piece.outputs), {axis.axis: place for place, axis in enumerate(bound.axes)}
+    if not places:  # all outputs are copies
+        return bool(along)
     return any(_hides(bound, piece, axis, read, places.get(axis)) for axis, read in along.items())
 
 
@@ -143,10 +181,30 @@ def spread(x: Array, y: Array, bound: Plan, piece: Piece) -> None:
     if not along:
         return
     sums = x.astype(np.result_type(x.dtype, np.float32))
+    is_plain_cubic = isinstance(bound.spec.kernel, Cubic) and not bound.spec.kernel.is_antialiased
+    is_cubic = is_plain_cubic and bound.spec.arithmetic is Arithmetic.OPENVINO
     with np.errstate(over="ignore", invalid="ignore"):
-        for axis, read in along.items():
-            sums = _summed(sums, read, axis, piece.origin[axis])
+        if is_cubic and x.ndim >= _VOLUMES:  # its reference multiplies all weights of an input first
+            sums = _summed_at_once(sums, along, piece.origin)
+        else:
+            for axis, read in along.items():
+                sums = _summed(sums, read, axis, piece.origin[axis])
+        if is_cubic and len(along) == 1 and x.ndim < _IMAGES:  # the second axis of its sum has one pixel, and weights 0
+            sums += sums * 0
         np.copyto(y, sums.astype(y.dtype), where=~(np.isfinite(sums) & np.isfinite(y)))
+
+
+def _summed_at_once(x: Array, along: Mapping[int, Reads], origin: Shape) -> Array:
+    total: Array = np.zeros((), x.dtype)
+    in_order = sorted(along.items(), key=itemgetter(0))  # the taps of the last axis change first
+    for taps in product(*(range(read.weights.shape[1]) for _, read in in_order)):
+        weights, values = np.ones((), np.float32), x
+        for tap, (axis, read) in zip(taps, in_order, strict=True):
+            column = (-1,) + (1,) * (x.ndim - axis - 1)
+            places = np.clip(read.indices[:, tap] - origin[axis], 0, x.shape[axis] - 1)
+            weights, values = weights * read.weights[:, tap].reshape(column), np.take(values, places, axis=axis)
+        total = total + values * weights
+    return total
 
 
 def _summed(x: Array, read: Reads, axis: int, origin: int) -> Array:

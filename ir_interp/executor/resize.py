@@ -118,7 +118,7 @@ class Prepared:
             if infinite:
                 with unchecked():
                     by_definition(x, y, self._case.work, self._bound, self._case.piece)
-            if infinite or (self._hides and not is_finite(x)):
+            if infinite or infinities.exceeds(x, self._largest_input):
                 infinities.spread(x, y, self._bound, self._piece)
         elif self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
@@ -129,7 +129,7 @@ class Prepared:
             with unchecked():
                 padded = np.pad(x, self._pads) if self._pads else x
                 infinite = self._fill(padded[self._own] if self._own else padded, y)
-                if infinite or (self._hides and not is_finite(padded)):
+                if infinite or infinities.exceeds(padded, self._largest_input):
                     infinities.spread(padded, y, self._bound, self._piece)
                 extrapolate(y, self._bound, self._piece)
         return y
@@ -167,9 +167,9 @@ class Prepared:
         return bool(infinite)
 
     @cached_property
-    def _hides(self) -> bool:
-        """Whether the runtime reads inputs with weight 0 only, so that no sum shows whether they are infinite."""
-        return self.dtype.kind == "f" and infinities.hides(self._bound, self._piece)
+    def _largest_input(self) -> float:
+        """The largest magnitude of inputs up to which sums show all infinities of the runtime."""
+        return infinities.largest_input(self._bound, self._piece, self.dtype)
 
     @cached_property
     def _quick(self) -> loop_runner.Quick | None:

@@ -102,12 +102,18 @@ class Archive:
 
 @contextmanager
 def opened_archive(path: Path) -> Iterator[Archive]:
-    """Open an archive to read it.
+    """Open an archive to read it. Raises OSError for a file that is not regular, and the errors of ``archive_of``."""
+    with opened(path) as file, archive_of(file, path) as archive:
+        yield archive
 
-    Raises OSError for a file that is not regular, BadZipFile for one that is damaged or no archive, and ReadError if
-    two members have one name.
+
+@contextmanager
+def archive_of(file: IO[bytes], path: Path) -> Iterator[Archive]:
+    """Read the archive in an open file, whose path errors name.
+
+    Raises BadZipFile for one that is damaged or no archive, and ReadError if two members have one name.
     """
-    with opened(path) as file, _sound(lambda: ZipFile(file)) as members:
+    with _sound(lambda: ZipFile(file)) as members:
         yield Archive(members, path)
 
 

@@ -241,6 +241,12 @@ def opened(path: Path) -> BufferedReader:
     return file
 
 
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of a regular file. Raises OSError as ``opened``."""
+    with opened(path) as file:
+        return file.read()
+
+
 def name_of(file: BufferedReader) -> str:
     """Return a name of an open file that no other process can swap; on systems without one, its own."""
     name = f"/proc/self/fd/{file.fileno()}"

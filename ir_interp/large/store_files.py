@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import logging
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from zarr.abc.store import ByteRequest
-from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 from ir_interp.errors import ReadError
-from ir_interp.files.archives import opened_archive
-from ir_interp.files.kinds import check_regular, is_zip
+from ir_interp.files.archives import archive_of
+from ir_interp.files.kinds import check_regular, is_zip, name_of, opened
 from ir_interp.files.writing import exists, real
 
 _ARRAYS = ("zarr.json", ".zarray")
@@ -24,41 +27,76 @@ _PICKLE = "pickle"  # in the names of codecs that run code
 
 
 class RegularFiles(LocalStore):
-    """A store that reads regular files below its root, and refuses pipes, devices and links to the outside."""
+    """A store that reads regular files below its root, and refuses pipes, devices and links to the outside.
+
+    Each file is opened once, without waiting, and checked while it is open, since another process may replace it.
+    """
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Return the bytes of a file. Raises OSError for a file that is not of the store."""
-        self._check(key)
-        return await super().get(key, prototype, byte_range)
+        return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return the bytes of parts of files. Raises OSError as ``get``."""
+        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the bytes of a file. Raises OSError for a file that is not of the store."""
-        self._check(key)
-        return super().get_sync(key, prototype=prototype, byte_range=byte_range)
-
-    def _check(self, key: str) -> None:
+        """Return the bytes of a file. Raises OSError as ``get``."""
         path = Path(self.root, key)
-        if exists(path) and not path.is_dir():
-            check_regular(path)
-            if not real(path).is_relative_to(real(Path(self.root))):
-                raise OSError(errno.EINVAL, f"{key} points outside the store", str(path))
+        try:
+            with opened(path) as file:
+                if not real(Path(name_of(file))).is_relative_to(real(Path(self.root))):
+                    raise OSError(errno.EINVAL, f"{key} points outside the store", str(path))
+                start, end = _range(byte_range, os.fstat(file.fileno()).st_size)
+                file.seek(start)
+                content = file.read(max(0, end - start))
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return None
+        return (prototype or default_buffer_prototype()).buffer.from_bytes(content)
+
+
+def _range(request: ByteRequest | None, size: int) -> tuple[int, int]:
+    """Return where the requested bytes of a file of ``size`` bytes start and end."""
+    match request:
+        case None:
+            return 0, size
+        case RangeByteRequest():
+            return request.start, request.end
+        case OffsetByteRequest():
+            return request.offset, size
+        case SuffixByteRequest():
+            return max(0, size - request.suffix), size
+    raise TypeError(f"unknown request {request!r}")
 
 
 class StoredFiles(ZipStore):
     """A ZIP file as Zarr writes it: its members are not compressed, so none is larger than the file."""
 
     def __init__(self, path: Path) -> None:
-        with opened_archive(path) as archive:
-            archive.check_files()
-            compressed = archive.compressed
-        if compressed:
-            problem = f"{compressed[0]} is compressed in it; expected members that are stored, as zip -0 does"
-            raise ReadError(problem, str(path))
-        super().__init__(path, mode="r", read_only=True)
+        self._file = opened(path)  # until the store is closed, which opens this file by its descriptor
+        try:
+            with archive_of(self._file, path) as archive:
+                archive.check_files()
+                compressed = archive.compressed
+            if compressed:
+                problem = f"{compressed[0]} is compressed in it; expected members that are stored, as zip -0 does"
+                raise ReadError(problem, str(path))
+        except BaseException:
+            self._file.close()
+            raise
+        super().__init__(Path(name_of(self._file)), mode="r", read_only=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._is_open:
+            super().close()
+        self._file.close()
 
 
 def store_of(path: Path) -> tuple[LocalStore | ZipStore | FsspecStore, str]:

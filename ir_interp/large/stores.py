@@ -11,6 +11,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -148,6 +149,12 @@ class Journal:
             self.done = set(lines[:-1])  # after the last line feed there is nothing, or a truncated line
             # The next line would otherwise continue a truncated one.
             self._file.truncate(self._file.tell() - len(lines[-1]))
+        for path in self.partial.rglob("*"):
+            if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                raise IrInterpError(
+                    f"{path} is a link, a pipe or a device, which no unfinished resize has; "
+                    f"remove {self.partial.name} and {self.path.name}"
+                )
 
     def __enter__(self) -> None:
         pass

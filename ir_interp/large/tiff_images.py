@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,7 +25,7 @@ from lxml import etree
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
-from ir_interp.files.kinds import check_readable, check_regular, has_multiplied_colours, is_beside, is_tiff, opened
+from ir_interp.files.kinds import check_readable, has_multiplied_colours, is_beside, name_of, opened
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.writing import exists
 from ir_interp.large.layout import Layout, Slices, Work
@@ -35,6 +36,9 @@ from ir_interp.specs import Alpha, Nearest, ResizeSpec
 
 if TYPE_CHECKING:
     from rasterio import DatasetReader
+
+
+_DESCRIPTOR = re.compile(r"/proc/self/fd/\d+|^\d+(?=[:,] )")
 
 
 class _Records(logging.Handler):
@@ -54,7 +58,7 @@ def _understood(path: Path, kind: str) -> Iterator[None]:
     except (MemoryError, IrInterpError):
         raise
     except Exception as error:  # of any kind: headers are what the file makes them
-        raise ReadError(f"not a {kind} file: {error}", str(path)) from None
+        raise ReadError(f"not a {kind} file: {_named(error, path)}", str(path)) from None
 
 
 @contextmanager
@@ -70,7 +74,12 @@ def reported(path: Path, kind: str, logger_name: str) -> Iterator[None]:
         logger.removeHandler(records)
         logger.propagate = propagates
     if records.messages:
-        raise ReadError(f"a damaged {kind} file: {records.messages[0]}", str(path))
+        raise ReadError(f"a damaged {kind} file: {_named(records.messages[0], path)}", str(path))
+
+
+def _named(problem: object, path: Path) -> str:
+    """Return a problem that names a file by its path, not by its descriptor or the number of that, as GDAL does."""
+    return _DESCRIPTOR.sub(lambda _: path.name, str(problem))
 
 
 _TIFFFILE = "pip install 'ir-interp[microscopy]'"
@@ -114,7 +123,9 @@ def opened_microscopy(path: Path) -> OmeTiff:
         import tifffile
     except ImportError:
         raise IrInterpError(f"tifffile is not installed: {_TIFFFILE}") from None
-    check_regular(path)
+    # It opens the files that an OME-TIFF names by their names, again and again while their blocks are read.
+    vars(tifffile.tifffile)["open"] = _opened_by_tifffile
+    check_readable(path)
     with ExitStack() as stack:
         with reported(path, "TIFF", "tifffile"):
             file = stack.enter_context(tifffile.TiffFile(path))
@@ -122,6 +133,13 @@ def opened_microscopy(path: Path) -> OmeTiff:
             image = _of_series(path, file)
         stack.pop_all()
         return image
+
+
+def _opened_by_tifffile(name: str, mode: str, **settings: Any) -> IO[Any]:
+    """Open a file as tifffile asks for it; one to be read must be regular, and is not waited for."""
+    if mode != "rb":
+        return Path(name).open(mode, **settings)
+    return opened(Path(name))
 
 
 def _check_parts(path: Path, file: Any) -> None:
@@ -197,6 +215,8 @@ class Raster:
     """
 
     path: Path
+    name: str
+    """A name of the open file that no other process can swap."""
     profile: Any
     alpha: int | None
     """The number of the band that holds alpha, counted from 1; None if there is none."""
@@ -254,7 +274,8 @@ class Raster:
         except MemoryError:
             raise
         except Exception as error:  # of any codec
-            raise ReadError(f"a block cannot be read: {error.__cause__ or error}", str(self.path)) from None
+            problem = _named(error.__cause__ or error, self.path)
+            raise ReadError(f"a block cannot be read: {problem}", str(self.path)) from None
         finally:
             self.idle.append(dataset)
 
@@ -281,23 +302,23 @@ def opened_raster(path: Path) -> Raster:
         import rasterio
     except ImportError:
         raise IrInterpError(f"rasterio is not installed: {_RASTERIO}") from None
-    check_regular(path)
     with ExitStack() as stack:
+        name = name_of(stack.enter_context(opened(path)))
         stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE, **SETTINGS))
         with reported(path, "GeoTIFF", "rasterio"), warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # an image that is only large
-            idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
+            idle = [stack.enter_context(_dataset(name)) for _ in range(os.cpu_count() or 1)]
             _check(idle[0], path)
             check_neighbours(path, is_placed=not idle[0].transform.is_identity)
             profile, alpha, chunks = idle[0].profile, _alpha(idle[0]), _chunks(idle[0])
-        return Raster(path, profile, alpha, chunks, idle, stack.pop_all())
+        return Raster(path, name, profile, alpha, chunks, idle, stack.pop_all())
 
 
-def _dataset(path: Path) -> DatasetReader:
+def _dataset(name: str) -> DatasetReader:
     import rasterio
 
     # Shared, two handles would be one dataset, which GDAL does not let two threads use.
-    return rasterio.open(path, driver=_DRIVER, sharing=False)
+    return rasterio.open(name, driver=_DRIVER, sharing=False)
 
 
 def _check(dataset: Any, path: Path) -> None:
@@ -383,7 +404,7 @@ def write_cloud_optimised(destination: Path, source: Raster, levels: Sequence[Pa
     except MemoryError:
         raise
     except Exception as error:  # of GDAL, whose classes rasterio does not publish
-        raise IrInterpError(f"no GeoTIFF file can be written: {error}") from None
+        raise IrInterpError(f"no GeoTIFF file can be written: {_named(error, source.path)}") from None
 
 
 def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> bytes:
@@ -392,6 +413,10 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
     Source: gdal.org/drivers/raster/vrt.html, elements SRS, GeoTransform, VRTRasterBand and Overview.
     """
     dataset = source.idle[0]
+    # Each names its driver: GDAL would otherwise choose it by the content of an untrusted file.
+    sources = [
+        f"GTIFF_DIR:1:{source.name}" if level == source.path else f'ZARR:"{level.absolute()}"' for level in levels
+    ]
     bands, rows, columns = works[0].out_shape
     root = etree.Element("VRTDataset", rasterXSize=str(columns), rasterYSize=str(rows))
     if dataset.crs is not None:
@@ -406,15 +431,13 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
             etree.SubElement(band, "NoDataValue").text = repr(source.nodata)
         if bands == dataset.count:  # else a resize mixes them
             _describe(band, dataset, number)
-        _add_pixels(band, number, levels)
+        _add_pixels(band, number, sources)
     return bytes(etree.tostring(root))
 
 
-def _add_pixels(band: Any, number: int, levels: Sequence[Path]) -> None:
-    for level, path in enumerate(levels):
+def _add_pixels(band: Any, number: int, sources: Sequence[str]) -> None:
+    for level, name in enumerate(sources):
         parent = etree.SubElement(band, "Overview" if level else "SimpleSource")
-        # Both name their driver: GDAL would otherwise choose it by the content of an untrusted file.
-        name = f"GTIFF_DIR:1:{path.absolute()}" if is_tiff(path) else f'ZARR:"{path.absolute()}"'
         etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = name
         etree.SubElement(parent, "SourceBand").text = str(number)
 

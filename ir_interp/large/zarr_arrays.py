@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -86,7 +86,8 @@ def group_image(path: Path, rank: int) -> Image | None:
     for group_path in (path.parent, path.parent.parent):
         try:
             store, inner = store_of(group_path)
-            attributes: dict[str, object] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
+            with closing(store):
+                attributes: dict[str, object] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
         except (OSError, ValueError, TypeError, KeyError):  # no group, or one of another kind
             continue
         try:
@@ -311,22 +312,25 @@ def opened(path: Path) -> ZarrArray:
         from ir_interp.large.store_files import check_array, check_metadata, store_of
     except ImportError:
         raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
-    try:
-        check_metadata(path)
-        store, inner = store_of(path)
-        node = zarr.open(store, path=inner, mode="r")
-    except (MemoryError, ReadError, ImportError):
-        raise
-    except Exception as error:  # of any kind, since metadata are untrusted
-        if type(error) is FileNotFoundError and not exists(path):
-            raise ReadError("does not exist", str(path)) from None
-        raise ReadError(f"not a Zarr array: {_reason(error)}", str(path)) from None
-    if isinstance(node, zarr.Group):
-        problem = f"a Zarr group; expected an array in it, as in {path.name}/0; it has {_members(node)}"
-        raise ReadError(problem, str(path))
-    check_array(node, path)
-    image = group_image(path, len(node.shape))
-    return ZarrArray(array=node, label=str(path), names=_names(node, image), image=image)
+    with ExitStack() as stack:
+        try:
+            check_metadata(path)
+            store, inner = store_of(path)
+            stack.callback(store.close)
+            node = zarr.open(store, path=inner, mode="r")
+        except (MemoryError, ReadError, ImportError):
+            raise
+        except Exception as error:  # of any kind, since metadata are untrusted
+            if type(error) is FileNotFoundError and not exists(path):
+                raise ReadError("does not exist", str(path)) from None
+            raise ReadError(f"not a Zarr array: {_reason(error)}", str(path)) from None
+        if isinstance(node, zarr.Group):
+            problem = f"a Zarr group; expected an array in it, as in {path.name}/0; it has {_members(node)}"
+            raise ReadError(problem, str(path))
+        check_array(node, path)
+        image = group_image(path, len(node.shape))
+        stack.pop_all()
+        return ZarrArray(array=node, label=str(path), names=_names(node, image), image=image)
 
 
 def _members(group: Any) -> str:

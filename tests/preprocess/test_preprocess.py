@@ -269,7 +269,7 @@ def test_nothing_that_is_read_is_overwritten(tmp_path: Path) -> None:
     x = image(np.random.default_rng(0), *SIZE)
     np.testing.assert_allclose(made(whole, x)[0].transpose(1, 2, 0), x / np.float32(255) + 2, rtol=1e-6)
     (tmp_path / "weights.onnx").unlink()
-    with pytest.raises(ReadError, match="its weights cannot be read"):
+    with pytest.raises(ReadError, match=r"its external data are missing: .*; expected this file beside the model"):
         ir_interp.preprocess(source, whole, config=config)
 
 

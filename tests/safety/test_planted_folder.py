@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from typer.main import get_command
 
 import ir_interp
+from ir_interp.cli.main import app
 from tests.support import framework_originals
 from tests.support.graphs import save_model
 from tests.support.loops import VARIABLE
@@ -66,8 +68,12 @@ MORE = (
 )
 FRAMEWORKS = (
     "keras/net.keras", "h5/net.h5", "saved/net", "graph/net.pb", "paddle/net.pdmodel", "program/net.pt2",
+    "tflite/net.tflite",
 )  # fmt: skip
-COMMANDS_OF_FRAMEWORKS = ("inspect {0}", "audit {0}", "convert {0} out{1}.onnx", "compare {0} out{1}.onnx")
+COMMANDS_OF_FRAMEWORKS = (
+    "inspect {0}", "explain {0}", "plot {0} out{1}.svg --axis 1", "audit {0}", "audit {0} --results out{1}.jsonl",
+    "convert {0} out{1}.onnx", "convert {0} out{1}.xml", "compare {0} out{1}.onnx",
+)  # fmt: skip
 BESIDE_MODELS = (
     "config.json", "metadata.json", "model.weights.h5", "keras.json", "net.json", "net.yaml", "net.index",
     "net.data-00000-of-00001", "net.mapping", "net.pdopt", "net.pdiparams.info", "net.pdmodel.info", "fingerprint.pb",
@@ -148,6 +154,11 @@ def test_no_framework_opens_a_file_that_its_model_does_not_name(tmp_path: Path) 
         lines = [line.format(model, number) for number, model in enumerate(models) for line in COMMANDS_OF_FRAMEWORKS]
         check_opened(lines, folder)
         assert listener.connections == 0
+
+
+def test_every_command_is_tried() -> None:
+    program: Any = get_command(app)
+    assert {line.split()[0] for line in (*COMMANDS, *MORE)} == set(program.list_commands(None))
 
 
 def check_opened(commands: Sequence[str], folder: Path) -> None:

@@ -186,6 +186,28 @@ def test_nothing_is_written_through_a_planted_link(
     assert Path("outside/file").read_text() == "precious"
 
 
+@pytest.mark.parametrize("planted", ["pipe", "link", "folder"])
+def test_an_unfinished_result_holds_regular_files(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of another, with the journal of the same call: neither waited for nor written through."""
+    monkeypatch.chdir(tmp_path)
+    Path("outside").mkdir()
+    store(chunks=[2, 2])
+    Path("a.zarr/1.1").write_bytes(b"short")  # so that the resize ends with an unfinished result
+    run = ("run", "a.zarr", "--like", "opencv:linear", "--sizes", "4,4", "--output", "b.zarr")
+    assert command(capsys, *run)[0] == 2
+    assert Path("b.zarr.partial/.zarray").is_file()
+    path = Path("b.zarr.partial") / ("1" if planted == "folder" else ".zarray")
+    path.unlink(missing_ok=True)
+    os.mkfifo(path) if planted == "pipe" else path.symlink_to("../outside")
+    Path("a.zarr/1.1").unlink()
+    problem = f"{path} is a link, a pipe or a device, which no unfinished resize has"
+    remedy = "remove b.zarr.partial and b.zarr.partial.done"
+    assert command(capsys, *run) == (2, "", f"error: {problem}; {remedy}\n")
+    assert not list(Path("outside").iterdir())
+
+
 def test_a_file_that_is_no_journal_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import ir_interp
@@ -120,3 +121,47 @@ def test_copies_stay_in_their_folder(
     assert errors.startswith(f"error: a.onnx: {problem}")
     assert errors.endswith("export the model again\n")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare a.onnx b.onnx",
+        "compare b.onnx a.onnx --per-resize",
+        "preprocess a.onnx c.onnx --like pillow:bicubic --size 8,8",
+        "fix a.onnx c.onnx",
+    ],
+)
+def test_missing_weights_are_one_error_of_this_program(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    weights(Path("there"))
+    save_external(Path("a.onnx"), "initialiser", "gone")
+    save_external(Path("b.onnx"), "initialiser", "there")
+    expected = "expected this file beside the model; copy it there, or export the model again"
+    assert command(capsys, *line.split()) == (
+        2,
+        "",
+        f"error: a.onnx: its external data are missing: gone; {expected}\n",
+    )
+
+
+@pytest.mark.parametrize("place", NO_TRAINING)
+def test_preprocess_moves_weights_from_everywhere(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The result needs no other file."""
+    monkeypatch.chdir(tmp_path)
+    numbers = weights(Path("w"))
+    model = onnx.load(save_external(Path("a.onnx"), place, "w"), load_external_data=False)
+    for end, shape in ((model.graph.input[0], [1, 3, 8, 8]), (model.graph.output[0], [1, 3, 16, 16])):
+        end.CopyFrom(onnx.helper.make_tensor_value_info(end.name, onnx.TensorProto.FLOAT, shape))
+    Path("a.onnx").write_bytes(model.SerializeToString())
+    line = "preprocess a.onnx b.onnx --like pillow:bicubic --size 8,8"
+    assert command(capsys, *line.split())[::2] == (0, "")
+    Path("w").unlink()
+    session = onnxruntime.InferenceSession("b.onnx", providers=["CPUExecutionProvider"])
+    (fed,) = session.get_inputs()
+    y = session.run(None, {fed.name: np.zeros((8, 8, 3), np.uint8)})[0]
+    np.testing.assert_array_equal(y[0, 0], numbers.reshape(16, 16))

@@ -87,7 +87,23 @@ def _torch(folder: Path) -> None:
     torch.export.save(program, _place(folder, "program/net.pt2"))
 
 
-_WRITERS: Mapping[str, Callable[[Path], None]] = {"tensorflow": _tensorflow, "paddle": _paddle, "torch": _torch}
+def _tflite(folder: Path) -> None:
+    from ir_interp import convert
+    from tests.support.graphs import save_model
+
+    text = """g (float[1,4,5,2] x) => (float[1,k,l,2] y) <float[4] s = {1,2,2,1}> {
+        z = Resize <mode = "linear"> (x, "", s)
+        y = Relu (z)
+    }"""
+    source = _place(folder, "net.onnx")
+    save_model(source, text)
+    convert(source, _place(folder, "tflite/net.tflite"), verify=False)
+    source.unlink()
+
+
+_WRITERS: Mapping[str, Callable[[Path], None]] = {
+    "tensorflow": _tensorflow, "paddle": _paddle, "torch": _torch, "ai_edge_litert": _tflite,
+}  # fmt: skip
 
 if __name__ == "__main__":
     os.environ |= {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": ""}

@@ -20,7 +20,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.files.kinds import is_beside, opened
+from ir_interp.files.kinds import bytes_of, is_beside, opened
 from ir_interp.files.memory import StoredArray, allow_files, append, blocks, bound
 from ir_interp.files.writing import is_file, real
 from ir_interp.shapes import Array
@@ -130,7 +130,7 @@ def _paddle() -> ModuleType:
 
 def _program(path: Path) -> Program:
     """Return a program without its weights."""
-    return _paddle().static.deserialize_program(path.read_bytes())
+    return _paddle().static.deserialize_program(bytes_of(path))
 
 
 def _operations(program: Program) -> Iterator[Operator]:
@@ -230,7 +230,7 @@ class _Weight:
 
 def _weights_of(source: Path) -> Iterator[_Weight]:
     """Yield the weights of a program in the order of their file. Raises ReadError if they do not fill it."""
-    program, path = _schema().ProgramDesc.FromString(source.read_bytes()), weights(source)
+    program, path = _schema().ProgramDesc.FromString(bytes_of(source)), weights(source)
     names = {variable.name for block in program.blocks for variable in block.vars if _is_weight(variable)}
     if not names:
         return
@@ -286,7 +286,7 @@ def _write(source: Path, target: Path, least: int) -> dict[str, StoredArray]:
 
     Those that a branch or loop reads remain weights, and those of bfloat16, which OpenVINO's Python cannot map.
     """
-    program = _schema().ProgramDesc.FromString(source.read_bytes())
+    program = _schema().ProgramDesc.FromString(bytes_of(source))
     main, *inner = program.blocks
     inside = {
         name for block in inner for operation in block.ops for port in operation.inputs for name in port.arguments

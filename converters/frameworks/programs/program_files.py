@@ -27,7 +27,7 @@ import numpy as np
 from ir_interp.containers import array_of_tensor, tensor_of_array
 from ir_interp.errors import ExporterError, ReadError
 from ir_interp.files.archives import opened_archive
-from ir_interp.files.kinds import FileKind, check_readable
+from ir_interp.files.kinds import FileKind, check_readable, opened
 from ir_interp.shapes import Array, PartialShape
 
 from ...runtimes.execution import first_line
@@ -183,7 +183,7 @@ class _MappedRecords:
 
         place = self._records.get_record_offset(name)
         start = place - place % mmap.ALLOCATIONGRANULARITY
-        with self._path.open("rb") as file:
+        with opened(self._path) as file:
             # One mapping for each record: Linux refuses a private one that is larger than its memory.
             size = place - start + count * dtype.itemsize
             pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)

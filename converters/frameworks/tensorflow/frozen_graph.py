@@ -19,6 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from ir_interp.files import memory
+from ir_interp.files.kinds import opened
 from ir_interp.files.memory import StoredArray, append, created, mapped
 from ir_interp.files.writing import Data, wire_fields, wire_number
 from ir_interp.shapes import Array
@@ -199,7 +200,7 @@ def read(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
     """
     from tensorflow.core.framework import graph_pb2
 
-    with path.open("rb") as file, creating_stored(folder):
+    with opened(path) as file, creating_stored(folder):
         data = mapped(file)
         try:
             return _read(data)

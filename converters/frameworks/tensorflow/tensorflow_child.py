@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FileKind, bytes_of, opened
 from ir_interp.files.memory import allow_files
 from ir_interp.shapes import Array
 
@@ -37,7 +37,7 @@ def model_config(path: Path, name: str) -> str | bytes | None:
     """
     import h5py
 
-    with h5py.File(path, "r") as file:
+    with opened(path) as opened_file, h5py.File(opened_file, "r") as file:
         outside = file.visititems_links(_external_link) or file.visititems(_external_data)
         if outside is not None:
             raise ReadError(f"{outside!r} lies in another file, which is not read; expected all weights inside", name)
@@ -168,7 +168,7 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
     from tensorflow.core.protobuf import saved_model_pb2
 
     saved_model = saved_model_pb2.SavedModel()
-    saved_model.ParseFromString(path.read_bytes())
+    saved_model.ParseFromString(bytes_of(path))
     for graph in saved_model.meta_graphs:
         functions = {function.signature.name for function in graph.graph_def.library.function}  # which nodes call
         _check(nodes(graph.graph_def), path, LOADED | functions)
