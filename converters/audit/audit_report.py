@@ -6,7 +6,7 @@ It is written as JSON, as GitHub workflow commands, and as SARIF.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -22,7 +22,7 @@ from ir_interp.records import Record
 from ir_interp.resize_op import count
 from ir_interp.version import VERSION
 
-from ..predictions import NAMES, named
+from ..predictions import INSTALLED, NAMES, named
 from ..runtimes.outcome import Kind
 from ..sources.readers import Source, as_file, shown_path
 from .audited_resizes import Audited, Finding, UnreadResize, by_runtimes, check
@@ -37,7 +37,8 @@ class Audit(Record):
     ``unread`` are the resizes of readable files that cannot be read themselves.
 
     ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
-    programs in folders, ``empty`` are models without a resize.
+    programs in folders, ``empty`` are models without a resize. ``deploy`` are the runtimes that the models are for:
+    findings about others are notes.
     """
 
     KEYS = ("resizes", "findings", "preprocessing", "errors", "skipped", "empty")
@@ -49,6 +50,7 @@ class Audit(Record):
     skipped: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     unread: tuple[UnreadResize, ...] = ()
+    deploy: tuple[str, ...] = ()
 
     @property
     def resizes(self) -> tuple[Audited | UnreadResize, ...]:
@@ -136,6 +138,9 @@ def check_options(options: AuditOptions) -> None:
     """Raise SpecError for an unknown runtime, code or call, and for an option without an effect."""
     for name in options.runtimes or ():
         check_runtime(name)
+    check_deploy(options.deploy)
+    if options.deploy and options.runtimes is not None:
+        raise SpecError("--runtime and --deploy exclude each other: --runtime leaves all other runtimes out")
     check_codes((*options.select, *options.ignore))
     check_severities(options)
     _preprocessing(options)
@@ -146,6 +151,14 @@ def check_severities(options: AuditOptions) -> None:
     for name in options.severities:
         check_runtime(name)
     codes_of(options.fail_on)
+
+
+def check_deploy(names: Sequence[str]) -> None:
+    """Raise SpecError for an unknown runtime, and for the word for several."""
+    for name in names:
+        if name == INSTALLED:
+            raise SpecError(f"--deploy {name} depends on the machine of the audit; expected the names of runtimes")
+        check_runtime(name)
 
 
 def check_runtime(name: str) -> None:
@@ -178,7 +191,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         files, closed = inside.files, inside.closed
         if options.shapes:
             check(files, options.shapes)
-        setting = Setting(run=options.run, runtimes=runtimes, shapes=options.shapes)
+        setting = Setting(run=options.run, runtimes=runtimes, more=options.deploy, shapes=options.shapes)
         result = in_processes(files, options.jobs, setting, options.progress)
         rows, unread, errors = result.rows, result.unread, [*closed, *result.errors]
         costs: list[Cost] = []
@@ -204,13 +217,39 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     of_files = _named(result.findings, files, names) if _is_wanted(BYTE_PRODUCTS, options) else ()
     return Audit(
         rows=tuple(rows),
-        findings=(*before, *of_files, *findings),
+        findings=tuple(_deployed((*before, *of_files, *findings), (*rows, *unread), options.deploy)),
         errors=tuple(errors),
         preprocessing=tuple(costs),
         skipped=tuple(map(str, inside.skipped)),
         empty=tuple(_without_resizes(files, (*rows, *unread), errors, names)),
         unread=tuple(unread),
+        deploy=options.deploy,
     )
+
+
+def _deployed(
+    findings: Iterable[Finding], resizes: Iterable[Audited | UnreadResize], deploy: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield findings, as notes if they concern a runtime that is not among ``deploy``, unless that is empty.
+
+    A runtime without a release stands for all its releases. A file that is no ONNX model is always converted for a
+    runtime that does not read it, so has no verdict of its own on converted files: there, the name without
+    "-converted" stands for it.
+    """
+    runtimes = {resize.file: frozenset(resize.titles) for resize in resizes}
+
+    def is_meant(place: str, finding: Finding, runtime: str) -> bool:
+        known = runtimes.get(finding.file, frozenset())
+        name = place if place in known else place.removesuffix(_CONVERTED)
+        return name in (runtime, runtime.partition(":")[0])
+
+    for finding in findings:
+        runtime = finding.runtime
+        is_other = runtime in NAMES and not any(is_meant(place, finding, str(runtime)) for place in deploy)
+        yield replace(finding, severity=Severity.NOTE) if deploy and is_other else finding
+
+
+_CONVERTED = "-converted"
 
 
 def _named(findings: Sequence[Finding], files: Sequence[Path], names: Mapping[str, str]) -> tuple[Finding, ...]:

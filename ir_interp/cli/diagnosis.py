@@ -3,7 +3,8 @@
 Settings of audits stand in a project file: the table ``tool.ir-interp`` of pyproject.toml, as ruff has its own. The
 file that counts is the nearest one above a model that has this table. The command line wins: ``--select`` replaces
 ``select`` and ``ignore`` of the file, ``--ignore`` adds to them, ``--severity`` replaces that of a runtime, and
-``--fail-on`` replaces ``fail-on``, ``--runtime`` replaces ``runtime``. Other options are for the command line alone.
+``--fail-on`` replaces ``fail-on``; ``--runtime`` or ``--deploy`` replaces ``runtime`` and ``deploy``. Other options
+are for the command line alone.
 """
 
 from __future__ import annotations
@@ -54,18 +55,22 @@ class Project:
     ignore: tuple[str, ...] = ()
     fail_on: tuple[str, ...] = ()
     runtime: tuple[str, ...] | None = None
+    deploy: tuple[str, ...] = ()
     severity: Mapping[str, Severity] = field(default_factory=dict)
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def settings(self, options: AuditOptions) -> AuditOptions:
         """Return options in which this file stands for what the command line leaves open."""
+        # --runtime and --deploy answer one question, so that either replaces both of the file.
+        names_runtimes = options.runtimes is not None or options.deploy
         return replace(
             options,
             select=options.select or self.select,
             # --select starts anew, so exceptions of the file would be unexpected.
             ignore=options.ignore if options.select else (*self.ignore, *options.ignore),
             fail_on=options.fail_on or self.fail_on,
-            runtimes=self.runtime if options.runtimes is None else options.runtimes,
+            runtimes=options.runtimes if names_runtimes else self.runtime,
+            deploy=options.deploy if names_runtimes else self.deploy,
             severities={**self.severity, **options.severities},
             per_file_ignores=self.per_file_ignores,
         )
@@ -115,6 +120,8 @@ def _read(path: Path) -> Project:
     except IrInterpError as error:
         raise ReadError(getattr(error, "problem", str(error)), f"{path}: [tool.{_TABLE}]") from None
     ignores = values.pop("per_file_ignores", {})
+    if "runtime" in values and "deploy" in values:
+        raise ReadError("runtime and deploy exclude each other", f"{path}: [tool.{_TABLE}]")
     absolute = {_pattern(path.parent, pattern): codes for pattern, codes in ignores.items()}
     return Project(path=path, per_file_ignores=absolute, **values)
 
@@ -134,12 +141,14 @@ def _codes(value: object, key: str, check: Callable[[tuple[str, ...]], object] =
 
 
 def _runtimes(value: object, key: str) -> tuple[str, ...]:
-    from ir_interp.converters.audit.audit_report import check_runtime
+    from ir_interp.converters.audit.audit_report import check_deploy, check_runtime
 
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         raise ReadError(f'{key} is {value!r}; expected a list of runtimes, as in ["openvino"]')
     for name in value:
         check_runtime(name)
+    if key == "deploy":
+        check_deploy(value)
     return tuple(value)
 
 
@@ -174,6 +183,7 @@ _KEYS: dict[str, Callable[[Any, str], Any]] = {
     "ignore": _codes,
     "fail-on": partial(_codes, check=codes_of),
     "runtime": _runtimes,
+    "deploy": _runtimes,
     "severity": _severities,
     "per-file-ignores": _per_file,
 }
@@ -200,12 +210,14 @@ def show_audit(report: Audit) -> None:
         console.say(line)
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
+    if report.deploy:
+        console.say(f"deployed to {', '.join(report.deploy)}; findings about other runtimes are notes")
     total = count(len(report.rows) + len(report.unread), "resize")
     console.say(f"{total}, {count(len(report.findings), 'finding')}{unread}{more}")
 
 
 def _notes(report: Audit) -> Iterator[str]:
-    """Yield the models without resizes, and what an audit of an IR cannot see."""
+    """Yield the models without resizes, what an audit of an IR cannot see, and the name of another deployment."""
     if report.empty:
         more = f" and {count(len(report.empty) - _NAMED, 'more file')}" if len(report.empty) > _NAMED else ""
         yield f"no resize in {', '.join(report.empty[:_NAMED])}{more}"
@@ -214,6 +226,13 @@ def _notes(report: Audit) -> Iterator[str]:
     if converted:
         step = quote_shell("ir-interp", "compare", "SOURCE.onnx", converted)
         yield f"note: what a converter lost is invisible in its IR; `{step}` finds it"
+    if any(_is_read_as_onnx(finding) for finding in report.findings if finding.runtime in report.deploy):
+        yield "note: --deploy openvino is the .onnx file; --deploy openvino-converted is the IR that `convert` writes"
+
+
+def _is_read_as_onnx(finding: Finding) -> bool:
+    """Return whether a finding is about OpenVINO's own ONNX frontend."""
+    return finding.runtime == "openvino" and FileKind.of(finding.file) is FileKind.ONNX
 
 
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:

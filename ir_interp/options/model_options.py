@@ -343,6 +343,13 @@ class AuditOptions:
         default=None,
         complete="runtimes",
     )
+    deploy: tuple[str, ...] = option(
+        WORDS,
+        "Runtimes that you deploy to: onnxruntime,openvino-converted (the IR that `convert` writes). Findings about "
+        "others become notes.",
+        "--deploy",
+        complete="runtimes",
+    )
     select: tuple[str, ...] = option(
         CODES,
         "Report only these codes or prefixes: IRI011,IRI02.",

@@ -254,6 +254,7 @@ def audit(
     run: bool = False,
     shapes: Mapping[str, Sequence[int]] | None = None,
     runtimes: Iterable[str] | None = None,
+    deploy: Iterable[str] = (),
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     jobs: int = 1,
@@ -268,7 +269,9 @@ def audit(
     installed runtimes, in a child process, if the shape of a resize is static; ``shapes`` are the shapes of dynamic
     inputs by name. ``runtimes`` chooses some ("onnxruntime", "openvino",
     "openvino-converted", "tensorrt", "reference"; others by the names in docs/faults.md, such as "mnn"; "installed"
-    for the first five and the installed ones of the others). ``select`` and ``ignore`` choose the codes of findings, or
+    for the first five and the installed ones of the others). ``deploy`` are the runtimes in which the models will run,
+    by the same names: findings about others become notes, and runtimes that an audit does not cover by default are
+    added. ``select`` and ``ignore`` choose the codes of findings, or
     prefixes of codes. ``jobs`` processes share the files; with more than one, the calling script must be importable,
     as with ``multiprocessing``.
 
