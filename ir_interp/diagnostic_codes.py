@@ -556,6 +556,8 @@ REFUSED_MODEL = "IRI028"
 """The finding about a model that TensorRT refuses because of another node."""
 LEFT_TO_CPU = "IRI029"
 """The finding about nodes that QNN leaves to the CPU provider."""
+ON_RUN = ("IRI024", REFUSED_MODEL, LEFT_TO_CPU)
+"""The findings of ``--run`` alone."""
 EXCEPTION = "IRI030"
 """The finding about images that a runtime does not compute."""
 

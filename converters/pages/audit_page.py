@@ -57,6 +57,7 @@ def audit_page(audit: Audit, provenance: Provenance) -> Element:
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
         *_rules(findings),
+        *_accepted(audit),
         making(provenance),
     )
 
@@ -257,6 +258,18 @@ def _finding(group: Sequence[Finding]) -> tuple[Content, ...]:
     what = E.div(E.b(finding.message), E.div(*prose(finding.rule.remedy)))
     places = E.div(*folded([finding.where for finding in group]))
     return link, mark(severity.value, OF_SEVERITY[severity]), what, places
+
+
+def _accepted(audit: Audit) -> Iterator[Element]:
+    """Yield the findings that a baseline accepts, and what it accepts without need."""
+    known = [f"{finding.where}: {finding.code} {finding.message}" for finding in audit.accepted]
+    parts = [
+        details([f"{count(len(lines), what)}"], E.ul(*(E.li(line) for line in lines)))
+        for what, lines in (("accepted finding", known), ("outdated acceptance", [entry.text for entry in audit.gone]))
+        if lines
+    ]
+    if parts:
+        yield section("Baseline", *parts)
 
 
 def _rules(findings: Sequence[Finding]) -> Iterator[Element]:

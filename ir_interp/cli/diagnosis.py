@@ -210,10 +210,13 @@ def show_audit(report: Audit) -> None:
         console.say(line)
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
-    if report.deploy:
-        console.say(f"deployed to {', '.join(report.deploy)}; findings about other runtimes are notes")
+    if report.options.deploy:
+        console.say(f"deployed to {', '.join(report.options.deploy)}; findings about other runtimes are notes")
+    for entry in report.gone:
+        console.say(f"no longer found, so remove it from the baseline: {entry.text}")
     total = count(len(report.rows) + len(report.unread), "resize")
-    console.say(f"{total}, {count(len(report.findings), 'finding')}{unread}{more}")
+    accepted = f", {len(report.accepted)} accepted" if report.accepted else ""
+    console.say(f"{total}, {count(len(report.findings), 'finding')}{accepted}{unread}{more}")
 
 
 def _notes(report: Audit) -> Iterator[str]:
@@ -226,7 +229,7 @@ def _notes(report: Audit) -> Iterator[str]:
     if converted:
         step = quote_shell("ir-interp", "compare", "SOURCE.onnx", converted)
         yield f"note: what a converter lost is invisible in its IR; `{step}` finds it"
-    if any(_is_read_as_onnx(finding) for finding in report.findings if finding.runtime in report.deploy):
+    if any(_is_read_as_onnx(finding) for finding in report.findings if finding.runtime in report.options.deploy):
         yield "note: --deploy openvino is the .onnx file; --deploy openvino-converted is the IR that `convert` writes"
 
 
@@ -328,13 +331,21 @@ def audit(
     html, image = options.html, options.image
     if html or options.preprocess is None:
         check_image(image, html)
-    check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
+    written = [path for path in (html, options.write_baseline) if path]
+    check_outputs(written, [*expanded(models), *([image] if image else [])])
+    if options.baseline and options.write_baseline:
+        raise IrInterpError("--baseline and --write-baseline exclude each other; the file is written anew")
     with printed_results.progress_bar(options.quiet) as report_progress:
         # Without --preprocess, the image is for the pictures of the page.
         compared = image if options.preprocess else None
         complete = replace(options, image=compared, progress=report_progress)
         report = ir_interp.audit(models, **keywords(complete)).with_severities(options.severities)
         report = report.without(options.per_file_ignores)
+    if options.write_baseline:
+        report.write_baseline(options.write_baseline, *options.fail_on)
+    baseline = options.write_baseline or options.baseline
+    if baseline:
+        report = report.accepting(baseline)
     if html:
         from ir_interp.converters.pages import audit_page, frame
         from ir_interp.converters.pages.frame import Provenance
@@ -343,6 +354,8 @@ def audit(
         frame.save(audit_page.audit_page(report, provenance), html)
     _print(report, form)
     if form == "text":
+        if options.write_baseline:
+            print(printable(f"wrote {options.write_baseline}: {count(len(report.accepted), 'accepted finding')}"))
         printed_results.print_skipped(report.skipped)
     for error in report.errors:
         print(f"error: {printable(str(error))}", file=sys.stderr)

@@ -371,6 +371,20 @@ class AuditOptions:
         decides=True,
         panel=_FINDINGS,
     )
+    baseline: Path | None = shared.of_command_line(
+        PATH,
+        "Accept the findings in this file; only new ones set exit code 1.",
+        "--baseline",
+        places=(REPORT,),
+        panel=_FINDINGS,
+    )
+    write_baseline: Path | None = shared.of_command_line(
+        file("baseline", FileKind.JSON),
+        "Write the findings that set exit code 1 to this file, and accept them.",
+        "--write-baseline",
+        places=(REPORT,),
+        panel=_FINDINGS,
+    )
     isolated: bool = shared.of_command_line(
         SWITCH, "Ignore the table tool.ir-interp of pyproject.toml.", "--isolated", panel=_FINDINGS
     )
