@@ -215,8 +215,10 @@ def show_audit(report: Audit) -> None:
     for entry in report.gone:
         console.say(f"no longer found, so remove it from the baseline: {entry.text}")
     total = count(len(report.rows) + len(report.unread), "resize")
+    notes = sum(finding.severity is Severity.NOTE for finding in report.findings)
+    noted = f", {count(notes, 'note')}" if notes else ""
     accepted = f", {len(report.accepted)} accepted" if report.accepted else ""
-    console.say(f"{total}, {count(len(report.findings), 'finding')}{accepted}{unread}{more}")
+    console.say(f"{total}, {count(len(report.findings) - notes, 'finding')}{noted}{accepted}{unread}{more}")
 
 
 def _notes(report: Audit) -> Iterator[str]:
@@ -290,7 +292,7 @@ def _verdicts(row: Audited | UnreadResize) -> tuple[TableCell, ...]:
 AUDIT_EXAMPLES = """
 ir-interp audit model.onnx
 ir-interp audit models/ --jobs 2 --fail-on differs,mistake
-ir-interp audit models/ --severity tensorrt=note --format sarif
+ir-interp audit models/ --deploy onnxruntime,openvino-converted --baseline audit-baseline.json --format sarif
 ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
 ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
 ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
