@@ -161,6 +161,7 @@ def convert(
     are. --html also describes a refusal.
 
     With --to, every model of a folder becomes a file in the folder DESTINATION, and results.jsonl there reports each.
+    Files that already have the format are skipped.
     """
     form = printed_form(options)
     if options.to is not None:
@@ -219,8 +220,8 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
     root = source if is_folder(source) else Path()
     work = Conversion(root=root, destination=destination, suffix=suffix, options=options)
     results = options.results or destination / "results.jsonl"
-    _, is_read = printed_results.run_fleet([source], work, options, results, form)
-    return 0 if is_read else 1
+    _, code = printed_results.run_fleet([source], work, options, results, form)
+    return code
 
 
 def _save_json(report: ConversionReport, path: Path) -> None:

@@ -192,11 +192,12 @@ _KEYS: dict[str, Callable[[Any, str], Any]] = {
 _NAMED = 5  # files that a note names
 
 
-def show_audit(report: Audit) -> None:
-    """Print a table for each file, then the findings, each with the next step."""
+def show_audit(report: Audit, on: Sequence[str]) -> None:
+    """Print a table for each file, then the findings, each with the next step; ``on`` are those that count."""
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.audit.audited_resizes import by_runtimes
     from ir_interp.converters.audit.preprocessing import by_input
+    from ir_interp.converters.conversion.next_steps import models_to_act
 
     console = Console()
     for those in by_runtimes(report.rows):
@@ -208,6 +209,10 @@ def show_audit(report: Audit) -> None:
     _show_findings(console, report.findings)
     for line in _notes(report):
         console.say(line)
+    files = {*report.files, *report.empty}
+    if len(files) > 1:
+        models = list(models_to_act(report.findings, on))
+        printed_results.print_models(console, models, len(models), len(files))
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
     if report.options.deploy:
@@ -354,7 +359,7 @@ def audit(
 
         provenance = Provenance(command=called_command(), models=expanded(models), image=image)
         frame.save(audit_page.audit_page(report, provenance), html)
-    _print(report, form)
+    _print(report, form, options.fail_on)
     if form == "text":
         if options.write_baseline:
             print(printable(f"wrote {options.write_baseline}: {count(len(report.accepted), 'accepted finding')}"))
@@ -372,11 +377,11 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
         raise IrInterpError(f"--format {form} has no effect with --results")
     check_place(options, RESULTS, "with --results")
     check_outputs([path for path in (results, options.table) if path])
-    summary, is_read = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
-    return int(summary.fails(*options.fail_on)) if is_read else 2
+    summary, code = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
+    return code or int(summary.fails(*options.fail_on))
 
 
-def _print(report: Audit, form: str) -> None:
+def _print(report: Audit, form: str, on: Sequence[str]) -> None:
     from ir_interp.converters.audit.audit_report import FORMATS
 
     if form == "json":
@@ -384,7 +389,7 @@ def _print(report: Audit, form: str) -> None:
     elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
-        show_audit(report)
+        show_audit(report, on)
 
 
 FIX_EXAMPLES = """
