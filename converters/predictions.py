@@ -337,7 +337,7 @@ def _releases(runtime: Runtime) -> Iterator[tuple[str, Predictor]]:
 
 
 _CONVERTED = {
-    runtime.name: Predictor(title=f"{runtime.title}, converted here", version=version, predict=predict)
+    runtime.name: Predictor(title=f"{runtime.title} after convert", version=version, predict=predict)
     for runtime, version, predict in (
         (onnxruntime.RUNTIME, onnxruntime.RUNTIME.version, onnxruntime_converted),
         (openvino.RUNTIME, openvino.RUNTIME.version, openvino_converted),

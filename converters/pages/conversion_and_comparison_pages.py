@@ -73,7 +73,7 @@ def _resizes_of(source: Path, semantics: Semantics = Semantics.RUNTIME) -> list[
     return []
 
 
-_FRONTEND = "OpenVINO, own frontend"
+_FRONTEND = "OpenVINO reading .onnx"
 
 
 def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | None) -> Iterator[Element]:

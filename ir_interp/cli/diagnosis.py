@@ -231,7 +231,7 @@ def _notes(report: Audit) -> Iterator[str]:
     if report.empty:
         more = f" and {count(len(report.empty) - _NAMED, 'more file')}" if len(report.empty) > _NAMED else ""
         yield f"no resize in {', '.join(report.empty[:_NAMED])}{more}"
-    files = (*report.files, *report.empty)
+    files = report.files
     converted = next((file for file in files if FileKind.of(file) is FileKind.IR), "")
     if converted:
         step = quote_shell("ir-interp", "compare", "SOURCE.onnx", converted)
@@ -358,7 +358,7 @@ def audit(
         from ir_interp.converters.pages.frame import Provenance
 
         provenance = Provenance(command=called_command(), models=expanded(models), image=image)
-        frame.save(audit_page.audit_page(report, provenance), html)
+        frame.save(audit_page.audit_page(report, provenance, options.fail_on), html)
     _print(report, form, options.fail_on)
     if form == "text":
         if options.write_baseline:
