@@ -317,6 +317,15 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
     return {"sizes": sizes} if spec.gives_sizes else {"scales": tuple(factors)}
 
 
+_THUMBNAIL = 160  # pixels of the longer side
+
+
+def thumbnail(path: Path) -> Element:
+    """Return a small picture of an image file."""
+    source = "data:image/png;base64," + base64.b64encode(image_arrays.thumbnail(path, _THUMBNAIL)).decode("ascii")
+    return E.img({"class": "photo"}, src=source, alt=clean(path.name))
+
+
 def _figure(drawn: Any, caption: str, kind: str = "photo") -> Element:
     """Return a picture that stands in the page itself; of a "drawing" dark pages invert the colours."""
     source = "data:image/svg+xml;base64," + base64.b64encode(figures.svg(drawn)).decode("ascii")

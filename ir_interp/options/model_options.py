@@ -301,6 +301,14 @@ class CompareOptions:
         "--tolerance",
         places=(MODELS,),
     )
+    metric: tuple[str, ...] = option(
+        WORDS,
+        "What changes for the task: argmax (classes of pixels), top-k (classes of images), boxes. Default: what the "
+        "outputs look like.",
+        "--metric",
+        complete="metrics",
+        places=(MODELS,),
+    )
     per_resize: bool = option(
         SWITCH,
         "Compare resize by resize; name the first that differs, with exit code 1.",

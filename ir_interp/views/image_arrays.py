@@ -134,6 +134,15 @@ def pixels(path: Path) -> Array:
     return values if values.ndim == 3 else values[:, :, None]
 
 
+def thumbnail(path: Path, edge: int) -> bytes:
+    """Return an image as the bytes of a PNG whose longer side has at most ``edge`` pixels."""
+    with opened(path) as picture, io.BytesIO() as buffer:
+        small = plain(picture, path)
+        small.thumbnail((edge, edge))
+        small.save(buffer, "PNG")
+        return buffer.getvalue()
+
+
 def plain(picture: Image, path: Path) -> Image:
     """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
     mode = _PLAIN.get(picture.mode)
