@@ -20,19 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.diagnostic_codes import Severity, fails
-from ir_interp.errors import IrInterpError, ReadError, leaves
+from ir_interp.errors import IrInterpError, ReadError, is_refusal, leaves
 from ir_interp.files.kinds import FileKind, opened
 from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import OutputError, opened_alone, replacing
 from ir_interp.options.declaration import identity
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
-from ir_interp.plain_text import flags_stay
+from ir_interp.plain_text import flags_stay, quote_shell
 from ir_interp.records import Json, Record
 
 from . import workers
 from .audit import audit_report
 from .conversion.converting import convert
-from .conversion.routes import check_options, conversion_kinds
+from .conversion.next_steps import ToAct, mistaken, next_step
+from .conversion.routes import check_options, conversion_kinds, has_the_form
 from .reports import Progress, silent
 
 UNKNOWN = "unknown"
@@ -93,13 +94,19 @@ def _number(head: bytes, at: int) -> tuple[int, int]:
 class Summary(Record):
     """Counts over the records of models: by runtime and verdict, by the code of findings, by exporter, by grade.
 
-    ``severities`` are those of the findings by code.
+    ``severities`` are those of the findings by code. ``errors`` are models that cannot be read, or not be converted; of
+    these, ``refused`` have no exact form. ``skipped`` already have the format that was asked for. The findings ``on``
+    make a model one ``to_act`` on: of these, the first by name are kept, and ``models_to_act`` is their number.
     """
 
     KEYS = (
         "models",
         "resizes",
         "errors",
+        "refused",
+        "skipped",
+        "models_to_act",
+        "to_act",
         "by_runtime as verdicts",
         "by_code as findings",
         "most_exporters as exporters",
@@ -109,6 +116,11 @@ class Summary(Record):
     models: int = 0
     resizes: int = 0
     errors: int = 0
+    refused: int = 0
+    skipped: int = 0
+    models_to_act: int = 0
+    to_act: list[ToAct] = field(default_factory=list)
+    on: tuple[str, ...] = ()
     verdicts: dict[str, Counter[str]] = field(default_factory=dict)
     findings: Counter[str] = field(default_factory=Counter)
     exporters: Counter[str] = field(default_factory=Counter)
@@ -119,6 +131,7 @@ class Summary(Record):
         """Count one model."""
         self.models += 1
         self.errors += bool(record["errors"])
+        self.refused += record.get("is_refused", False)
         self.exporters[record["exporter"]] += 1
         self.resizes += len(record["resizes"])
         for resize in record["resizes"]:
@@ -129,6 +142,10 @@ class Summary(Record):
         for finding in record.get("findings", ()):
             self.findings[finding["code"]] += 1
             self.severities.setdefault(finding["code"], set()).add(Severity(finding["severity"]))
+        act = _to_act(record, self.on)
+        if act is not None:
+            self.models_to_act += 1
+            self.to_act = sorted((*self.to_act, act), key=lambda each: each.file)[:_KEPT]
 
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
@@ -160,6 +177,26 @@ class Summary(Record):
         yield "findings", [(code, str(count)) for code, count in self.by_code.items()]
         yield "exporters", [(name, str(count)) for name, count in self.exporters.most_common(20)]
         yield "grades", [(name, str(count)) for name, count in self.most_grades.items()]
+
+
+def _to_act(record: Mapping[str, Any], on: Sequence[str]) -> ToAct | None:
+    """Return what to do about a model; None if there is nothing to do."""
+    findings = [
+        finding for finding in record.get("findings", ()) if fails(finding["code"], Severity(finding["severity"]), on)
+    ]
+    if not (record["errors"] or findings):
+        return None
+    more = len(record["errors"]) + len(findings) - 1
+    if record["errors"]:
+        problem = str(record["errors"][0]["message"]).removeprefix(f"{Path(record['file']).name}: ")
+        command = record.get("command", "")
+        return ToAct(file=record["file"], problem=problem, more=more, command=command, is_error=True)
+    first = findings[0]
+    problem = f"{first['code']} {first['message']}"
+    return ToAct(file=record["file"], problem=problem, more=more, command=first.get("command", ""))
+
+
+_KEPT = 20  # models to act on that a summary names
 
 
 def _counted(counts: Counter[str]) -> str:
@@ -373,7 +410,18 @@ class Auditing:
     def record(self, path: Path) -> dict[str, Json]:
         """Return the result of auditing one model."""
         audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
-        return audit.with_severities(self.options.severities).without(self.options.per_file_ignores).record()
+        audit = audit.with_severities(self.options.severities).without(self.options.per_file_ignores)
+        files = mistaken(audit.findings)
+        findings = [finding.record() | {"command": next_step(finding, files)} for finding in audit.findings]
+        return audit.record() | {"findings": findings}
+
+    def skips(self, path: Path) -> bool:
+        """Return False: every model is audited."""
+        return False
+
+    def command(self, path: Path) -> str:
+        """Return nothing: another audit would show no more."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -408,6 +456,8 @@ class Conversion:
             raise problems[0]
         sources_of: dict[Path, Path] = {}
         for path, _ in sources:
+            if self.skips(path):
+                continue
             other = sources_of.setdefault(self.of(path), path)
             if other != path:
                 raise IrInterpError(f"{other} and {path} would both become {self.of(path)}; convert them one by one")
@@ -418,6 +468,15 @@ class Conversion:
         except IrInterpError as problem:
             return problem
         return None
+
+    def skips(self, path: Path) -> bool:
+        """Return whether a file already has the format that is asked for."""
+        return has_the_form(path, self.suffix, self.options)
+
+    def command(self, path: Path) -> str:
+        """Return the command that converts one model, and describes a refusal on a page."""
+        page = path.with_suffix(".html").name
+        return quote_shell("ir-interp", "convert", str(path), str(self.of(path)), "--html", page)
 
     def prepare(self) -> None:
         """Create the folder of the results. Raises OutputError if that fails."""
@@ -456,12 +515,15 @@ class Crew:
 
 
 def run(paths: Sequence[Path], setting: Work, results: Results, crew: Crew, progress: Progress = silent) -> Summary:
-    """Add the record of every model to ``results`` unless it is there, and return the summary."""
-    summary, waiting = Summary(), dict.fromkeys(paths)
+    """Add the record of every model to ``results`` unless it is there or skipped, and return the summary."""
+    summary = Summary(on=setting.options.fail_on if isinstance(setting, Auditing) else ())
+    waiting = dict.fromkeys(path for path in paths if not setting.skips(path))
+    summary.skipped = len(dict.fromkeys(paths)) - len(waiting)
+    total = len(waiting)
     for path, record in results.done(list(waiting)):
         summary.add(record)
         del waiting[path]
-    total, left = len(paths), list(waiting)
+    left = list(waiting)
     progress("models", total - len(left), total)
     for number, answer in crew.each(f"{__name__}:record_of", left, setting) if left else ():
         record = answer if isinstance(answer, dict) else _unanswered(left[number], answer)
@@ -481,7 +543,8 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
             return identity | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
         errors = [{"where": str(path), "message": str(leaf)} for leaf in leaves(error)]
-        return identity | {"resizes": [], "errors": errors}
+        refused = {"is_refused": True, "command": setting.command(path)} if is_refusal(error) else {}
+        return identity | {"resizes": [], "errors": errors} | refused
     except Exception as error:  # of one model among thousands
         return _unanswered(path, unforeseen(error)) | {"exporter": identity["exporter"]}
 

@@ -337,7 +337,7 @@ def _releases(runtime: Runtime) -> Iterator[tuple[str, Predictor]]:
 
 
 _CONVERTED = {
-    runtime.name: Predictor(title=f"{runtime.title}, converted here", version=version, predict=predict)
+    runtime.name: Predictor(title=f"{runtime.title} after convert", version=version, predict=predict)
     for runtime, version, predict in (
         (onnxruntime.RUNTIME, onnxruntime.RUNTIME.version, onnxruntime_converted),
         (openvino.RUNTIME, openvino.RUNTIME.version, openvino_converted),
@@ -400,10 +400,14 @@ NAMES = (*dict.fromkeys(name for those in _OF_DIALECT.values() for name in those
 """All runtimes; the last stands for several."""
 
 
+USUAL = frozenset(name for those in _OF_DIALECT.values() for name, runtime in those.items() if runtime.is_asked)
+"""The runtimes of an audit that names none."""
+
+
 def named(words: Sequence[str]) -> frozenset[str]:
     """Return runtimes by name; ``installed`` stands for those of every audit and others that are installed."""
     names = {name for name in words if name != INSTALLED}
     if INSTALLED in words:
-        names |= {name for those in _OF_DIALECT.values() for name, runtime in those.items() if runtime.is_asked}
+        names |= USUAL
         names |= {name for name, runtime in runtimes().items() if runtime.is_installed}
     return frozenset(names)

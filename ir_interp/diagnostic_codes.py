@@ -351,8 +351,8 @@ AUDIT_RULES = (
         ),
         remedy=(
             "If you use that runtime, rewrite the resize with `ir-interp convert model.onnx portable.onnx "
-            "--target tensorrt` (or openvino, onnx:11), or convert the model; otherwise pass `--severity "
-            "RUNTIME=note`."
+            "--target tensorrt` (or openvino, onnx:11), or convert the model; otherwise name the runtimes that you "
+            "do use: `--deploy onnxruntime`."
         ),
         test="audit/test_audit.py::test_verdicts",
     ),
@@ -367,7 +367,8 @@ AUDIT_RULES = (
         ),
         remedy=(
             "If you use that runtime, convert with `ir-interp convert model.onnx model.xml`, or rewrite with "
-            "`--target`: both results compute the same there. Otherwise pass `--severity RUNTIME=note`."
+            "`--target`: both results compute the same there. Otherwise name the runtimes that you do use, as in "
+            "`--deploy onnxruntime,openvino-converted`; openvino-converted is the IR that `convert` writes."
         ),
         test="audit/test_audit.py::test_verdicts",
     ),
@@ -395,7 +396,8 @@ AUDIT_RULES = (
         ),
         remedy=(
             "Run it: `ir-interp audit --run` settles the question if the runtime is installed. Or rewrite the "
-            "resize with `--target`, which keeps nothing that is unknown. Otherwise pass `--severity RUNTIME=note`."
+            "resize with `--target`, which keeps nothing that is unknown. Otherwise name the runtimes that you do use: "
+            "`--deploy onnxruntime`."
         ),
         test="audit/test_audit.py::test_unknown_is_a_verdict_of_its_own",
     ),
@@ -554,6 +556,8 @@ REFUSED_MODEL = "IRI028"
 """The finding about a model that TensorRT refuses because of another node."""
 LEFT_TO_CPU = "IRI029"
 """The finding about nodes that QNN leaves to the CPU provider."""
+ON_RUN = ("IRI024", REFUSED_MODEL, LEFT_TO_CPU)
+"""The findings of ``--run`` alone."""
 EXCEPTION = "IRI030"
 """The finding about images that a runtime does not compute."""
 

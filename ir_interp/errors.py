@@ -205,6 +205,11 @@ def _matches(word: str, known: Iterable[str], count: int, cutoff: float) -> list
     ]
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Return whether an error says that a model has no exact form: a finding, where any other is bad input."""
+    return all(isinstance(leaf, InexactError | VerificationError) for leaf in leaves(error))
+
+
 def leaves(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, or every error in a group."""
     if isinstance(error, BaseExceptionGroup):

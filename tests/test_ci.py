@@ -71,6 +71,27 @@ def test_the_action(models: str, options: str, code: int) -> None:
     assert done.stdout.count("file=my models/a.onnx,title=IRI0") == len(run["results"])
 
 
+def test_a_repository_that_accepts_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its build is red, green once today's findings are accepted, and red again for a new model, as ci.md shows."""
+    options = "--deploy openvino --baseline audit-baseline.json"
+    assert audited("my models\n", "--deploy openvino").returncode == 1
+    assert audited("my models\n", options).returncode == 2, "there is no baseline yet"
+    written = ("--deploy", "openvino", "--write-baseline", "audit-baseline.json")
+    assert command(capsys, "audit", "my models", *written)[0] == 0
+    green = audited("my models\n", options)
+    assert (green.returncode, green.stdout.count("::warning")) == (0, 0)
+    save_model(Path("my models/new.onnx"), SOFT)
+    red = audited("my models\n", options)
+    failing = {line.partition(",")[0] for line in red.stdout.splitlines() if not line.startswith("::notice")}
+    assert (red.returncode, failing) == (1, {"::warning file=my models/new.onnx"})
+    results = json.loads(Path("found.sarif").read_text())["runs"][0]["results"]
+    assert {result["ruleId"] for result in results if "suppressions" not in result} >= {"IRI012", "IRI023"}
+    # The model is repaired, and deployed through the IR of convert: both findings go, without a baseline.
+    assert command(capsys, "fix", "my models/new.onnx", "fixed.onnx")[0] == 0
+    Path("fixed.onnx").replace("my models/new.onnx")
+    assert audited("my models/new.onnx\n", "--deploy openvino-converted").returncode == 0
+
+
 def test_the_action_names_its_script_and_its_inputs() -> None:
     text = (ACTION / "action.yml").read_text(encoding="utf-8")
     script = (ACTION / "audit.sh").read_text(encoding="utf-8")

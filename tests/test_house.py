@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.support.places import ROOT
 
 FLOORS = (  # of converters/, the highest first: a module imports from its own folder and from floors below
-    {"preprocess", "fleet"},
-    {"conversion", "pages", "fix", "reproduce"},
+    {"preprocess", "fleet", "pages"},
+    {"conversion", "fix", "reproduce"},
     {"frameworks"},
     {"intermediate"},
     {"portable", "audit"},

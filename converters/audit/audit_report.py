@@ -6,27 +6,29 @@ It is written as JSON, as GitHub workflow commands, and as SARIF.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ir_interp import plain_text
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES, Severity, check_codes, codes_of, fails, is_chosen
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, ON_RUN, RULES, Severity, check_codes, codes_of, fails, is_chosen
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.writing import real
 from ir_interp.options.model_options import AuditOptions
 from ir_interp.plain_text import Tone, labels, quote_uri, workflow_message, workflow_property
-from ir_interp.records import Record
+from ir_interp.records import Json, Record
 from ir_interp.resize_op import count
 from ir_interp.version import VERSION
 
-from ..predictions import NAMES, named
+from ..predictions import INSTALLED, NAMES, USUAL, named
 from ..runtimes.outcome import Kind
 from ..sources.readers import Source, as_file, shown_path
 from .audited_resizes import Audited, Finding, UnreadResize, by_runtimes, check
 from .auditing import Setting, expanded, in_processes
+from .baseline import Accepted, gone, matched, read, write
 from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
@@ -37,10 +39,21 @@ class Audit(Record):
     ``unread`` are the resizes of readable files that cannot be read themselves.
 
     ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
-    programs in folders, ``empty`` are models without a resize.
+    programs in folders, ``empty`` are models without a resize. ``options`` are those of the
+    audit. ``accepted`` are findings that a baseline accepts, ``gone`` its entries that no finding matches any more.
     """
 
-    KEYS = ("resizes", "findings", "preprocessing", "errors", "skipped", "empty")
+    KEYS = (
+        "resizes",
+        "findings",
+        "preprocessing",
+        "errors",
+        "skipped",
+        "empty",
+        "options.deploy",
+        "accepted",
+        "gone",
+    )
 
     rows: tuple[Audited, ...]
     findings: tuple[Finding, ...]
@@ -49,6 +62,9 @@ class Audit(Record):
     skipped: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     unread: tuple[UnreadResize, ...] = ()
+    options: AuditOptions = field(default_factory=AuditOptions)
+    accepted: tuple[Finding, ...] = ()
+    gone: tuple[Accepted, ...] = ()
 
     @property
     def resizes(self) -> tuple[Audited | UnreadResize, ...]:
@@ -66,6 +82,7 @@ class Audit(Record):
         files = len(set(self.files))
         codes = ", ".join(sorted({finding.code for finding in self.findings}))
         findings = count(len(self.findings), "finding") + (f" ({codes})" if codes else "")
+        findings += f", {len(self.accepted)} accepted" if self.accepted else ""
         unread = f"; {count(len(self.errors), 'file')} could not be read" if self.errors else ""
         return f"{count(len(self.rows) + len(self.unread), 'resize')} in {count(files, 'file')}, {findings}{unread}"
 
@@ -111,6 +128,43 @@ class Audit(Record):
         """
         return replace(self, findings=tuple(finding for finding in self.findings if not _is_ignored(finding, ignores)))
 
+    def accepting(self, baseline: str | os.PathLike[str]) -> Audit:
+        """Return the same audit without the findings that a baseline accepts, which become ``accepted``.
+
+        Raises ReadError for a file that is no baseline.
+
+        Examples:
+            >>> report = ir_interp.audit("model.onnx", runtimes=["openvino"])
+            >>> report.write_baseline("audit-baseline.json")
+            >>> report.accepting("audit-baseline.json").fails()
+            False
+
+        """
+        path = Path(baseline)
+        new, known, left = matched(self.findings, read(path), path.parent)
+        # A file with an error has no rows; what became of its findings is unknown.
+        read_files = (*self.files, *self.empty)
+        unmatched = gone(left, read_files, path.parent, self._is_asked)
+        return replace(self, findings=tuple(new), accepted=(*self.accepted, *known), gone=unmatched)
+
+    def write_baseline(self, path: str | os.PathLike[str], *on: str) -> None:
+        """Write the findings for which ``fails(*on)`` is true to a baseline, which accepts them.
+
+        Raises OutputError if a file that is no baseline has this name.
+        """
+        write(Path(path), (finding for finding in self.findings if fails(finding.code, finding.severity, on)))
+
+    def _is_asked(self, entry: Accepted) -> bool:
+        """Return whether this audit would report a finding, if it was still true."""
+        options = self.options
+        is_run = options.run or entry.code not in ON_RUN
+        is_measured = options.preprocess is not None or entry.code != CODE
+        runtimes = asked_runtimes(options)
+        # Exporters are asked unless runtimes are chosen.
+        usual = entry.runtime not in NAMES or entry.runtime in (*USUAL, *options.deploy)
+        is_predicted = not entry.runtime or (usual if runtimes is None else entry.runtime in runtimes)
+        return is_run and is_measured and is_predicted and _is_wanted(entry.code, options)
+
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that is not a note, of any kind or of the kinds ``on``.
 
@@ -136,6 +190,9 @@ def check_options(options: AuditOptions) -> None:
     """Raise SpecError for an unknown runtime, code or call, and for an option without an effect."""
     for name in options.runtimes or ():
         check_runtime(name)
+    check_deploy(options.deploy)
+    if options.deploy and options.runtimes is not None:
+        raise SpecError("--runtime and --deploy exclude each other: --runtime leaves all other runtimes out")
     check_codes((*options.select, *options.ignore))
     check_severities(options)
     _preprocessing(options)
@@ -146,6 +203,14 @@ def check_severities(options: AuditOptions) -> None:
     for name in options.severities:
         check_runtime(name)
     codes_of(options.fail_on)
+
+
+def check_deploy(names: Sequence[str]) -> None:
+    """Raise SpecError for an unknown runtime, and for the word for several."""
+    for name in names:
+        if name == INSTALLED:
+            raise SpecError(f"--deploy {name} depends on the machine of the audit; expected the names of runtimes")
+        check_runtime(name)
 
 
 def check_runtime(name: str) -> None:
@@ -178,7 +243,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         files, closed = inside.files, inside.closed
         if options.shapes:
             check(files, options.shapes)
-        setting = Setting(run=options.run, runtimes=runtimes, shapes=options.shapes)
+        setting = Setting(run=options.run, runtimes=runtimes, more=options.deploy, shapes=options.shapes)
         result = in_processes(files, options.jobs, setting, options.progress)
         rows, unread, errors = result.rows, result.unread, [*closed, *result.errors]
         costs: list[Cost] = []
@@ -204,13 +269,39 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     of_files = _named(result.findings, files, names) if _is_wanted(BYTE_PRODUCTS, options) else ()
     return Audit(
         rows=tuple(rows),
-        findings=(*before, *of_files, *findings),
+        findings=tuple(_deployed((*before, *of_files, *findings), (*rows, *unread), options.deploy)),
         errors=tuple(errors),
         preprocessing=tuple(costs),
         skipped=tuple(map(str, inside.skipped)),
         empty=tuple(_without_resizes(files, (*rows, *unread), errors, names)),
         unread=tuple(unread),
+        options=options,
     )
+
+
+def _deployed(
+    findings: Iterable[Finding], resizes: Iterable[Audited | UnreadResize], deploy: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield findings, as notes if they concern a runtime that is not among ``deploy``, unless that is empty.
+
+    A runtime without a release stands for all its releases. A file that is no ONNX model is always converted for a
+    runtime that does not read it, so has no verdict of its own on converted files: there, the name without
+    "-converted" stands for it.
+    """
+    runtimes = {resize.file: frozenset(resize.titles) for resize in resizes}
+
+    def is_meant(place: str, finding: Finding, runtime: str) -> bool:
+        known = runtimes.get(finding.file, frozenset())
+        name = place if place in known else place.removesuffix(_CONVERTED)
+        return name in (runtime, runtime.partition(":")[0])
+
+    for finding in findings:
+        runtime = finding.runtime
+        is_other = runtime in NAMES and not any(is_meant(place, finding, str(runtime)) for place in deploy)
+        yield replace(finding, severity=Severity.NOTE) if deploy and is_other else finding
+
+
+_CONVERTED = "-converted"
 
 
 def _named(findings: Sequence[Finding], files: Sequence[Path], names: Mapping[str, str]) -> tuple[Finding, ...]:
@@ -282,7 +373,7 @@ def to_github(audit: Audit) -> str:
 
 def to_sarif(audit: Audit) -> str:
     """Return the findings as SARIF 2.1.0, with a notification for each unreadable file."""
-    codes = sorted({finding.code for finding in audit.findings})
+    codes = sorted({finding.code for finding in (*audit.findings, *audit.accepted)})
     driver = {
         "name": "ir-interp",
         "version": VERSION,
@@ -298,24 +389,32 @@ def to_sarif(audit: Audit) -> str:
         ],
     }
     results = [
-        {
-            "ruleId": finding.code,
-            "ruleIndex": codes.index(finding.code),
-            "level": finding.severity.value,
-            "message": {"text": finding.message},
-            "locations": [
-                {
-                    "physicalLocation": {"artifactLocation": {"uri": quote_uri(finding.file)}},
-                    "logicalLocations": [{"fullyQualifiedName": finding.where}],
-                }
-            ],
-        }
-        for finding in audit.findings
+        *(_sarif_result(finding, codes) for finding in audit.findings),
+        *({**_sarif_result(finding, codes), "suppressions": _SUPPRESSIONS} for finding in audit.accepted),
     ]
     notes = [{"level": "error", "message": {"text": str(error)}} for error in audit.errors]
     invocation = {"executionSuccessful": not audit.errors, "toolExecutionNotifications": notes}
     run = {"tool": {"driver": driver}, "results": results, "invocations": [invocation]}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+_SUPPRESSIONS: Json = [{"kind": "external", "status": "accepted"}]
+"""What SARIF calls the acceptance of a finding in another file."""
+
+
+def _sarif_result(finding: Finding, codes: Sequence[str]) -> dict[str, Json]:
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": finding.severity.value,
+        "message": {"text": finding.message},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": quote_uri(finding.file)}},
+                "logicalLocations": [{"fullyQualifiedName": finding.where}],
+            }
+        ],
+    }
 
 
 FORMATS: dict[str, Callable[[Audit], str]] = {

@@ -420,6 +420,7 @@ _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "
 class Finding(Record):
     """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's.
 
+    ``resize`` is the name of the resize, and ``meaning`` its formula; both are empty for a finding about a whole file.
     ``trained`` is the preprocessing that the model was trained with, where that is what differs. ``is_repairable``
     means that ``fix`` repairs this one, where it does not repair every finding of the code.
     """
@@ -432,6 +433,8 @@ class Finding(Record):
     where: str
     runtime: str | None = None
     severity: Severity
+    resize: str = ""
+    meaning: str = ""
     trained: str = ""
     is_repairable: bool = False
 
@@ -539,7 +542,16 @@ class Audited(Record):
 
     def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
         severity, where = RULES[code].severity, self.op.where
-        return Finding(code=code, message=message, file=self.file, where=where, runtime=runtime, severity=severity)
+        return Finding(
+            code=code,
+            message=message,
+            file=self.file,
+            where=where,
+            runtime=runtime,
+            severity=severity,
+            resize=self.op.name,
+            meaning=self.op.formula,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -602,6 +614,7 @@ class UnreadResize(Record):
             file=self.file,
             where=self.where,
             severity=rule.severity,
+            resize=self.resize,
             is_repairable=bool(self.changes),
         )
 

@@ -381,13 +381,14 @@ def results(
     *,
     run: bool = False,
     runtimes: Collection[str] | None = None,
+    more: Collection[str] = (),
     shapes: audited_resizes.Shapes | None = None,
     progress: Progress = silent,
 ) -> Result:
     """Return every resize of some models with its verdicts, unreadable ones, and errors for unreadable files.
 
-    ``runtimes`` selects names of ``RUNTIMES``. With ``run``, resizes of static shape are also run in the installed
-    runtimes, in a child process. ``shapes`` are those of inputs, by name.
+    ``runtimes`` selects names of ``RUNTIMES``; ``more`` are those beside the usual ones. With ``run``, resizes of
+    static shape are also run in the installed runtimes, in a child process. ``shapes`` are those of inputs, by name.
     """
     resizes: list[Found] = []
     audited: list[Audited] = []
@@ -398,8 +399,8 @@ def results(
         progress(f"reading {path.name}", number, len(paths))
         with noted(errors, path.name):
             inside = of_file(path, shapes or {}, asks_exporters=runtimes is None)
-            audited += [_audited(resize, runtimes) for resize in inside.resizes]
-            unread += [_unread(path, resize, runtimes) for resize in inside.unread]
+            audited += [_audited(resize, runtimes, more) for resize in inside.resizes]
+            unread += [_unread(path, resize, runtimes, more) for resize in inside.unread]
             invalid += inside.unread
             resizes += inside.resizes
     if run:
@@ -412,7 +413,7 @@ def results(
         and tensorrt_importer.is_installed()
     ):
         _add_imports(paths, resizes, result)
-    if run and whole_models.QNN in (runtimes or ()) and qnn_placement.is_installed():
+    if run and whole_models.QNN in (*(runtimes or ()), *more) and qnn_placement.is_installed():
         for path in paths:
             with noted(result.errors, path.name):
                 result.findings += whole_models.placed(path)
@@ -438,8 +439,8 @@ def _add_imports(paths: Sequence[Path], resizes: Sequence[Found], result: Result
 _DIALECTS: dict[FileKind | None, str] = {FileKind.IR: "openvino", FileKind.TFLITE: "tflite"}
 
 
-def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> UnreadResize:
-    titles = {name: runtime.title for name, runtime in _asked(_DIALECTS.get(FileKind.of(path), "onnx"), chosen)}
+def _unread(path: Path, resize: Unread, chosen: Collection[str] | None, more: Collection[str]) -> UnreadResize:
+    titles = {name: runtime.title for name, runtime in _asked(_DIALECTS.get(FileKind.of(path), "onnx"), chosen, more)}
     error = resize.error
     place = error.where.removeprefix(resize.where)
     problem = f"{place}: {error.problem}" if place else error.problem
@@ -449,17 +450,17 @@ def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> Unrea
     )
 
 
-def _asked(dialect: str, chosen: Collection[str] | None) -> Iterator[tuple[str, Predictor]]:
-    """Yield the runtimes that are to be predicted, with their names."""
+def _asked(dialect: str, chosen: Collection[str] | None, more: Collection[str]) -> Iterator[tuple[str, Predictor]]:
+    """Yield the chosen runtimes with their names, or else the usual ones and ``more``."""
     for name, runtime in runtimes_for(dialect).items():
-        if runtime.is_asked if chosen is None else name in chosen:
+        if name in more or (runtime.is_asked if chosen is None else name in chosen):
             yield name, runtime
 
 
-def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
+def _audited(resize: Found, chosen: Collection[str] | None, more: Collection[str]) -> Audited:
     verdicts: dict[str, Verdict] = {}
     titles: dict[str, str] = {}
-    for name, runtime in _asked(resize.op.dialect, chosen):
+    for name, runtime in _asked(resize.op.dialect, chosen, more):
         verdicts[name] = judge(resize.op, _prediction(runtime, resize))
         titles[name] = runtime.title
     verdicts |= resize.exporters
@@ -488,6 +489,7 @@ class Setting:
 
     run: bool = False
     runtimes: Collection[str] | None = None
+    more: Collection[str] = ()
     shapes: Shapes | None = None
 
 
@@ -497,7 +499,14 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
     A file that ends its process is reported as unreadable.
     """
     if count == 1 or len(paths) < 2:
-        result = results(paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress)
+        result = results(
+            paths,
+            run=setting.run,
+            runtimes=setting.runtimes,
+            more=setting.more,
+            shapes=setting.shapes,
+            progress=progress,
+        )
         _add_products(paths, result)
         return result
     answers: dict[int, Result] = {}

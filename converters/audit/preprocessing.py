@@ -294,6 +294,7 @@ class InputCosts:
             file=worst.file,
             where=self.where,
             severity=severity,
+            meaning=f"{worst.likeness.first} for {worst.likeness.second}",
             trained=worst.likeness.second,
         )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ir_interp.diagnostic_codes import RULES
+from ir_interp.diagnostic_codes import RULES, fails
 from ir_interp.files.kinds import IN_FOLDERS, FileKind
 from ir_interp.libraries import is_call
 from ir_interp.pipelines.pipeline_source import with_backend
 from ir_interp.plain_text import quote_shell
+from ir_interp.records import Record
 
 from ..audit.audited_resizes import Finding, of_file
 from ..portable.targets import names
@@ -82,6 +84,37 @@ def _fix(file: str) -> str:
 
 def _repaired(file: str) -> str:
     return str(Path(file).with_suffix(".fixed.onnx"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToAct(Record):
+    """A model to act on: its first problem, how many more there are, and the command that comes next, if there is one.
+
+    ``is_error`` is whether the problem is no finding: the model cannot be read, or not be converted.
+    """
+
+    file: str
+    problem: str
+    more: int
+    command: str
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The model and its problems, in one line."""
+        return f"{self.file}: {self.problem}" + (f"; {self.more} more" if self.more else "")
+
+
+def models_to_act(findings: Sequence[Finding], on: Sequence[str]) -> Iterator[ToAct]:
+    """Yield the models with findings that count by ``on``, each once, in order."""
+    files = mistaken(findings)
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if fails(finding.code, finding.severity, on):
+            by_file.setdefault(finding.file, []).append(finding)
+    for file, (first, *others) in by_file.items():
+        problem = f"{first.code} {first.message}"
+        yield ToAct(file=file, problem=problem, more=len(others), command=next_step(first, files))
 
 
 def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:

@@ -320,6 +320,16 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
         raise ReadError(_NO_CHANGE, name)
 
 
+def has_the_form(path: Path, suffix: str, options: ConvertOptions) -> bool:
+    """Return whether a file already has the format that a conversion writes, and nothing in it is to change."""
+    kinds = FileKind.of(path), FileKind.of(f"x{suffix}")
+    if kinds[0] is not kinds[1]:
+        return False
+    if kinds == PORTABLE:
+        return options.target is None
+    return kinds != _SAME_IR or _CHANGES.isdisjoint(option.name for option in options_set(options))
+
+
 def exporters_for(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> tuple[Exporter, ...]:
     """Return the exporters that may write a result, in the order in which they are tried."""
     is_written_in_full = kinds[1] is FileKind.IR and options.fp16

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ir_interp import resize_op
-from ir_interp.diagnostic_codes import FAILURES, RULES
+from ir_interp.diagnostic_codes import FAILURES, RULES, Severity
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import count
@@ -15,6 +15,7 @@ from ir_interp.translation.translate import OF_SEVERITY
 
 from ..audit.audit_report import TONES, Audit
 from ..audit.audited_resizes import Audited, Finding, UnreadResize, Verdict, by_runtimes, deviations
+from ..conversion.next_steps import ToAct, mistaken, models_to_act, next_step
 from ..predictions import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import (
@@ -22,8 +23,10 @@ from .frame import (
     E,
     Element,
     Provenance,
+    code,
     details,
     folded,
+    folded_section,
     grouped,
     making,
     mark,
@@ -41,13 +44,53 @@ _MEASURE = (
 )
 
 
-def audit_page(audit: Audit, provenance: Provenance) -> Element:
-    """Return a page of what to do, every resize with its verdicts, where these differ, and what was not read."""
+def audit_page(audit: Audit, provenance: Provenance, on: Sequence[str] = ()) -> Element:
+    """Return a page of what to do, every resize with its verdicts, where these differ, and what was not read.
+
+    The page of several files begins with a table of them, and the rest is folded; findings ``on`` count in it.
+    """
+    models = {*audit.files, *audit.empty}
+    is_folder = len(models) + len(audit.errors) > 1
+    content = [E.p(audit.summary), *_sections(audit, provenance)]
+    if not is_folder:
+        return page("Audit of resizes", _sentence(audit), *content)
+    acts = list(models_to_act(audit.findings, on))
+    verdict = _folder_sentence(len(acts), len(models), len(audit.errors))
+    folds = [folded_section(part) if part.tag == "section" else part for part in content]
+    return page("Audit of resizes", verdict, *folds, lead=_models(acts, sorted(models), audit.errors))
+
+
+def _folder_sentence(acts: int, models: int, unread: int) -> list[Content]:
+    """Return how many models need somebody to act."""
+    more = f"; {count(unread, 'file')} could not be read" if unread else ""
+    if acts:
+        return [mark(f"{acts} of {count(models, 'model')} to act on", "bad"), more]
+    return [mark("nothing to act on", "doubt" if unread else "good"), f" in {count(models, 'model')}{more}"]
+
+
+def _models(acts: Sequence[ToAct], models: Sequence[str], errors: Sequence[ReadError]) -> list[Element]:
+    """Return a table of the models to act on, and a fold of the others."""
+    rows: list[tuple[str, Element]] = [
+        (error.where, E.div(mark("not read", "bad"), f": {error.problem}")) for error in errors
+    ]
+    for act in acts:
+        more = f"; {act.more} more" if act.more else ""
+        rows.append((act.file, E.div(f"{act.problem}{more}", E.div(code(act.command)))))
+    names = {act.file for act in acts}
+    others = [name for name in models if name not in names]
+    shown: list[Element] = []
+    if rows:
+        shown.append(table(("model", "first finding, and what to do"), rows, stacks=False))
+        shown[0].set("class", "list")
+    if others:
+        fold = E.summary(f"{count(len(others), 'model')} with nothing to act on")
+        shown.append(E.details(fold, *(E.div(name) for name in others)))
+    return shown
+
+
+def _sections(audit: Audit, provenance: Provenance) -> list[Element]:
     rows, findings = audit.rows, audit.findings
-    return page(
-        "Audit of resizes",
-        _sentence(audit),
-        E.p(audit.summary),
+    return [
         *_remedies(findings),
         *_unread(audit.errors),
         *_unread_resizes(audit.unread),
@@ -57,8 +100,9 @@ def audit_page(audit: Audit, provenance: Provenance) -> Element:
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
         *_rules(findings),
+        *_accepted(audit),
         making(provenance),
-    )
+    ]
 
 
 def _sentence(audit: Audit) -> list[Content]:
@@ -71,24 +115,38 @@ def _sentence(audit: Audit) -> list[Content]:
         more += "; another resize stands before it than in training"
     more += f"; {count(len(audit.errors), 'file')} could not be read" if audit.errors else ""
     more += f"; {count(len(audit.unread), 'resize')} cannot be read" if audit.unread else ""
-    changed = [row for row in audit.rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
-    if changed:
-        text = f"{len(changed)} of {count(len(audit.rows), 'resize')} will change or fail elsewhere: "
-        return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(audit.rows))}{more}"]
+    changes = [kinds for row in audit.rows if (kinds := _changes(row, audit))]
+    if changes:
+        text = f"{len(changes)} of {count(len(audit.rows), 'resize')} will change or fail elsewhere: "
+        return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(changes))}{more}"]
     if not audit.rows:
         return [mark("nothing to audit", "plain"), f": no resize was found{more}"]
-    text = f"{count(len(audit.rows), 'resize')}, the same in every runtime that was asked{more}"
+    asked = "that you deploy to" if audit.options.deploy else "that was asked"
+    text = f"{count(len(audit.rows), 'resize')}, the same in every runtime {asked}{more}"
     return [mark("same", "doubt" if more else "good"), f", {subject}: {text}"]
 
 
-def _where(rows: Sequence[Audited]) -> Iterator[str]:
-    """Yield how many resizes come to what in which runtime, but for those that stay the same."""
-    counts = Counter(
-        (row.titles.get(name, name), verdict.kind) for row in rows for name, verdict in row.verdicts.items()
-    )
+def _changes(row: Audited, audit: Audit) -> dict[str, Kind]:
+    """Return the runtimes, by title, that do not compute a resize as it is, except those that nobody deploys to."""
+    others = {
+        finding.runtime
+        for finding in audit.findings
+        if audit.options.deploy
+        and finding.severity is Severity.NOTE
+        and (finding.file, finding.where) == (row.file, row.op.where)
+    }
+    return {
+        row.titles.get(name, name): verdict.kind
+        for name, verdict in row.verdicts.items()
+        if verdict.kind is not Kind.SAME and name not in others
+    }
+
+
+def _where(changes: Sequence[Mapping[str, Kind]]) -> Iterator[str]:
+    """Yield how many resizes come to what in which runtime."""
+    counts = Counter(change for kinds in changes for change in kinds.items())
     for (title, kind), times in counts.items():
-        if kind is not Kind.SAME:
-            yield f"{title}: {times} {kind.value}"
+        yield f"{title}: {times} {kind.value}"
 
 
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
@@ -246,17 +304,31 @@ def _deviating(row: Audited) -> set[str]:
 def _remedies(findings: Sequence[Finding]) -> Iterator[Element]:
     """Yield the findings, identical ones in a row, with what to do about each."""
     if findings:
+        files = mistaken(findings)
         groups = grouped(findings, lambda finding: (finding.code, finding.severity, finding.message))
         columns = ("code", "severity", "what to do", "where")
-        yield section("What to do", table(columns, map(_finding, groups), sorts=True))
+        lines = (_finding(group, next_step(group[0], files)) for group in groups)
+        yield section("What to do", table(columns, lines, sorts=True))
 
 
-def _finding(group: Sequence[Finding]) -> tuple[Content, ...]:
+def _finding(group: Sequence[Finding], step: str) -> tuple[Content, ...]:
     finding, severity = group[0], group[0].severity
     link = E.a(finding.code, href=f"#{finding.code}")
-    what = E.div(E.b(finding.message), E.div(*prose(finding.rule.remedy)))
+    what = E.div(E.b(finding.message), E.div(code(step)))
     places = E.div(*folded([finding.where for finding in group]))
     return link, mark(severity.value, OF_SEVERITY[severity]), what, places
+
+
+def _accepted(audit: Audit) -> Iterator[Element]:
+    """Yield the findings that a baseline accepts, and what it accepts without need."""
+    known = [f"{finding.where}: {finding.code} {finding.message}" for finding in audit.accepted]
+    parts = [
+        details([f"{count(len(lines), what)}"], E.ul(*(E.li(line) for line in lines)))
+        for what, lines in (("accepted finding", known), ("outdated acceptance", [entry.text for entry in audit.gone]))
+        if lines
+    ]
+    if parts:
+        yield section("Baseline", *parts)
 
 
 def _rules(findings: Sequence[Finding]) -> Iterator[Element]:
@@ -268,6 +340,6 @@ def _rules(findings: Sequence[Finding]) -> Iterator[Element]:
 
 def _rule(code: str) -> Element:
     rule = RULES[code]
-    part = details([f"{code}: {rule.summary}"], E.p(*prose(rule.story)), is_open=True)
+    part = details([f"{code}: {rule.summary}"], E.p(*prose(rule.story)), E.p(*prose(rule.remedy)), is_open=True)
     part.set("id", code)
     return part

@@ -14,7 +14,7 @@ from pathlib import Path
 from ir_interp import resize_op
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import InexactError, IrInterpError, leaves
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FileKind, is_image
 from ir_interp.plain_text import labels
 from ir_interp.resize_op import ResizeOp, count
 from ir_interp.translation.dialect import Semantics
@@ -25,7 +25,7 @@ from ..audit.audited_resizes import deviations, differs
 from ..reports import Compared, ConversionReport, Row, Verification, differing, fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
-from ..verify.model_pairs import ModelComparison
+from ..verify.model_pairs import WORST, ModelComparison
 from ..verify.tolerances import HistogramBin, OutputComparison
 from .frame import (
     E,
@@ -45,7 +45,7 @@ from .frame import (
     section,
     table,
 )
-from .gallery import MOST, Other, configuration, damage, pictures_of
+from .gallery import MOST, Other, configuration, damage, pictures_of, thumbnail
 
 _FEW = 8  # resizes that need no summary
 
@@ -73,7 +73,7 @@ def _resizes_of(source: Path, semantics: Semantics = Semantics.RUNTIME) -> list[
     return []
 
 
-_FRONTEND = "OpenVINO, own frontend"
+_FRONTEND = "OpenVINO reading .onnx"
 
 
 def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | None) -> Iterator[Element]:
@@ -211,6 +211,7 @@ def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Elem
         *examples(provenance),
         *map(note, (*fed_lines(comparison.images), *comparison.notes)),
         *(_output(comparison, output) for output in comparison.outputs),
+        *_worst_inputs(comparison),
         *(marked(call.agreement.value, OF_VERDICT[call.agreement.value], call.text) for call in comparison.calls),
         *_resizes(comparison),
         *_differences(comparison, second, provenance.image),
@@ -273,6 +274,7 @@ def _output(comparison: ModelComparison, output: OutputComparison) -> Element:
     return section(
         f"Output {output.name}",
         E.p(mark(output.verdict, OF_VERDICT[output.compared.verdict])),
+        *(E.p(metric.text) for metric in output.metrics),
         table(
             columns,
             ((name, *statistics.text) for name, statistics in models),
@@ -281,6 +283,28 @@ def _output(comparison: ModelComparison, output: OutputComparison) -> Element:
         ),
         *_histogram(output.histogram),
     )
+
+
+def _worst_inputs(comparison: ModelComparison) -> Iterator[Element]:
+    """Yield the inputs on which both models differ most, images as pictures."""
+    rows = [
+        (
+            E.div(*(part for file in each.files for part in _shown_input(Path(file)))),
+            f"{each.relative:.3g}",
+            E.div(*(E.div(metric.text) for metric in each.metrics)),
+        )
+        for each in comparison.inputs[:WORST]
+    ]
+    if rows:
+        columns = ("input", "relative difference", "what changed")
+        title = f"The worst of {len(comparison.inputs)} inputs"
+        yield section(title, table(columns, rows, numbers=("relative difference",)))
+
+
+def _shown_input(path: Path) -> Iterator[Element]:
+    yield E.div(path.name)
+    if is_image(path):
+        yield thumbnail(path)
 
 
 def _histogram(bins: tuple[HistogramBin, ...]) -> Iterator[Element]:

@@ -38,6 +38,7 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; pad
 h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 }
 nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none }
 h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { display: inline; font-size: 1rem }
+summary h2 { display: inline }
 .title, .note, small, caption, figcaption { color: var(--quiet) } .title { margin: 0 0 1rem }
 .note, small { font-size: .85rem } small { display: block }
 caption { text-align: left; padding-bottom: .2rem } caption, figcaption { font-size: .9rem }
@@ -68,6 +69,8 @@ svg path, svg rect { fill: none; stroke: currentColor } svg .resize { fill: var(
   .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody, .stacks caption { display: block }
   .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
   .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
+  .list thead { display: none } .list tr { display: block; border-bottom: 1px solid var(--line); padding: .4rem 0 }
+  .list td { display: block; border: 0; padding: 0 } .list td:first-child { font-weight: 600 }
   .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem;
     color: var(--quiet) }
 }
@@ -125,7 +128,7 @@ Content: TypeAlias = str | Element
 
 Item = TypeVar("Item")
 _FITS = 24  # characters of a word that fit one line of a phone
-_FEW = 4  # sections that need no links to them
+_FEW = 4  # sections that need no links to them, and files that need no fold
 
 
 def clean(text: str) -> str:
@@ -145,8 +148,11 @@ E = ElementMaker(typemap={str: _add})
 """Makes elements: ``E.p("text", {"class": "note"}, E.b("more"))``."""
 
 
-def page(title: str, verdict: Sequence[Content], *content: Content) -> Element:
-    """Return a whole page: the verdict, its title, links to its sections where these are many, and its content."""
+def page(title: str, verdict: Sequence[Content], *content: Content, lead: Sequence[Element] = ()) -> Element:
+    """Return a whole page: the verdict, its title, links to its sections where these are many, and its content.
+
+    The ``lead`` stands before the links.
+    """
     sections = [part for part in content if not isinstance(part, str) and part.tag == "section"]
     for number, part in enumerate(sections):
         part.set("id", f"s{number}")
@@ -160,7 +166,8 @@ def page(title: str, verdict: Sequence[Content], *content: Content) -> Element:
             E.style(STYLE),
         ),
         E.body(
-            E.main(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content), E.script(SCRIPT)
+            E.main(E.h1(*verdict), E.p({"class": "title"}, title), *lead, *_contents(sections), *content),
+            E.script(SCRIPT),
         ),
     )
 
@@ -176,7 +183,7 @@ def _contents(sections: Sequence[Element]) -> list[Element]:
     """Return links to sections, where these do not fit a screen."""
     if len(sections) < _FEW:
         return []
-    links = (E.li(E.a(part[0].text or "", href=f"#{part.get('id')}")) for part in sections)
+    links = (E.li(E.a(part.findtext(".//h2") or "", href=f"#{part.get('id')}")) for part in sections)
     return [E.nav({"aria-label": "Contents"}, E.ul(*links))]
 
 
@@ -194,6 +201,12 @@ def code(text: str) -> Element:
 def section(title: str, *content: Content) -> Element:
     """Return a part of a page under its own title."""
     return E.section(E.h2(title), *content)
+
+
+def folded_section(part: Element) -> Element:
+    """Return a section that opens under its title."""
+    title, *content = part
+    return E.section(E.details(E.summary(title), *content))
 
 
 def note(text: str) -> Element:
@@ -304,8 +317,17 @@ def making(provenance: Provenance) -> Element:
     return section(
         "How this page was made",
         table(("what", "value"), facts, stacks=False),
-        *([table(("file", "bytes", "SHA-256"), hashes, numbers=("bytes",))] if hashes else []),
+        *_hashes(hashes),
     )
+
+
+def _hashes(rows: Sequence[Sequence[str]]) -> Iterator[Element]:
+    """Yield the table of what was read, which opens if it is long."""
+    files = table(("file", "bytes", "SHA-256"), rows, numbers=("bytes",))
+    if len(rows) > _FEW:
+        yield E.details(E.summary(f"{len(rows)} files"), files)
+    elif rows:
+        yield files
 
 
 def examples(provenance: Provenance) -> Iterator[Element]:

@@ -29,7 +29,7 @@ from ir_interp.views.explanation import AxisTable, Cell, tables
 
 from ..onnx.resize_nodes import ResizeNode, given_names, nodes
 from ..sources.readers import readings
-from .frame import E, Element, clean, note
+from .frame import E, Element, clean, details, note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,18 +212,28 @@ def configuration(op: ResizeOp) -> tuple[object, ...]:
 
 
 def pictures_of(file: Path, op: ResizeOp, other: Other | None, image: Path | None) -> Iterator[Element]:
-    """Yield what shows where a resize differs: its graph, an image as ``other`` has it, positions and weights.
+    """Yield what shows where a resize differs: an image as ``other`` has it, then its graph, positions and weights.
 
     Raises ReadError for an ``image`` that is none.
     """
+    if figures.are_possible() and other is not None:
+        yield damage(op, other, image)
+    drawings = [*_graph(file, op), *_drawings(file, op, other)]
+    if drawings:
+        yield details(["How it samples"], *drawings)
+
+
+def _graph(file: Path, op: ResizeOp) -> Iterator[Element]:
     around = surroundings(file, op)
     if around is not None:
         yield picture(around, op.name or op.where)
+
+
+def _drawings(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]:
+    """Yield pictures of positions and weights, or why there are none."""
     if not figures.are_possible():
         yield note(f"Pictures are left out: {figures.NEEDED}")
         return
-    if other is not None:
-        yield damage(op, other, image)
     try:
         yield from _of_axis(file, op, other)
     except IrInterpError as problem:
@@ -236,12 +246,12 @@ def damage(op: ResizeOp, other: Other, image: Path | None) -> Element:
     Raises ReadError for an ``image`` that is none.
     """
     pixels = image_arrays.pixels(image) if image else None
-    name = image.name if image else "an example image of rings; --image shows your own"
+    name = image.name if image else "Test picture (--image shows your own)"
     try:
         drawn = figures.damage(op, other, pixels)
     except IrInterpError as problem:
         return note(f"What changes in an image is not drawn: {problem}")
-    return _figure(drawn, f"{op.name or op.where}: as the model means it, in {other[0]}, and the difference; of {name}")
+    return _figure(drawn, f"{name} after {op.name or op.where}: correct, in {other[0]}, difference")
 
 
 def _of_axis(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]:
@@ -265,7 +275,7 @@ def _of_axis(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]
 def _side_by_side(op: ResizeOp, other: Other, examples: str) -> Iterator[Element]:
     """Yield where a resize and another sample, along the first axis on which these differ."""
     ways = []
-    for name, spec in (("as the model means it", op.spec), (f"in {other[0]}", other[1])):
+    for name, spec in (("correct", op.spec), (f"in {other[0]}", other[1])):
         shape, target = _lengths(replace(op, spec=spec))
         ways.append((name, {table.axis: table for table in tables({Semantics.RUNTIME: spec}, shape, **target)}))
     (_, mine), (_, theirs) = ways
@@ -305,6 +315,15 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
     factors = [2 if axis >= len(shape) - 2 else 1 for axis in axes]
     sizes = tuple(factor * (shape[axis] or 1) for factor, axis in zip(factors, axes, strict=True))
     return {"sizes": sizes} if spec.gives_sizes else {"scales": tuple(factors)}
+
+
+_THUMBNAIL = 160  # pixels of the longer side
+
+
+def thumbnail(path: Path) -> Element:
+    """Return a small picture of an image file."""
+    source = "data:image/png;base64," + base64.b64encode(image_arrays.thumbnail(path, _THUMBNAIL)).decode("ascii")
+    return E.img({"class": "photo"}, src=source, alt=clean(path.name))
 
 
 def _figure(drawn: Any, caption: str, kind: str = "photo") -> Element:

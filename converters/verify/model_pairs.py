@@ -25,7 +25,7 @@ from ..reports import Compared, FedImage, PlainCall, Progress, differing, silent
 from ..sources.readers import has_own_framework, reading
 from ..workers import forks
 from . import ladder, segments as locate
-from .graphs import Graph, is_model, of_ends, read, resizes_with_tensors
+from .graphs import PATTERNS, Graph, is_model, of_ends, read, resizes_with_tensors
 from .input_shapes import Extent, named
 from .inputs import Inputs, extreme_patterns, images_fed, read_files
 from .ladder import over_inputs, until_conclusive
@@ -35,15 +35,41 @@ from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .run_request import Named
 from .segments import FirstLayer, Located, common
+from .task_metrics import Metric, check_found, chosen, total
 from .tolerances import OutputComparison, all_pass, compare, summarised
 from .trials import Trials, trials_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputComparison(Record):
+    """One run of both models on files: ``relative`` is the largest difference, relative to the values of its output."""
+
+    files: tuple[str, ...]
+    relative: float
+    metrics: tuple[Metric, ...]
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """How bad it is: the largest share that changed, then the difference."""
+        return max((metric.changed / max(metric.count, 1) for metric in self.metrics), default=0.0), self.relative
+
+    @property
+    def text(self) -> str:
+        """The files and how far the outputs differ on them, in one line."""
+        metrics = (metric.text for metric in self.metrics)
+        return f"{', '.join(self.files)}: {'; '.join((f'relative difference {self.relative:.3g}', *metrics))}"
+
+
+WORST = 5
+"""The number of inputs that reports show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelComparison(Record):
     """Two models, output by output, and their resizes in order if requested.
 
-    ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
+    ``images`` are those among the inputs; ``inputs`` are the files of several runs, the worst first. ``shapes`` are
+    the shapes of the inputs that both ran on, by name. ``notes``
     are about the models: whether their outputs depend on the processor, or are NaN on usual inputs. ``extremes`` are
     the patterns of extreme inputs of a quantised model, and ``calls`` those that users make, by the default settings of
     a runtime.
@@ -56,6 +82,7 @@ class ModelComparison(Record):
         "notes",
         "passes as equal",
         "outputs",
+        "inputs",
         "resizes",
         "first_resize.name as first_resize_that_differs",
         "first_layer.name as first_layer_that_differs",
@@ -67,6 +94,7 @@ class ModelComparison(Record):
     second: Path
     images: tuple[FedImage, ...] = ()
     outputs: tuple[OutputComparison, ...]
+    inputs: tuple[InputComparison, ...] = ()
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
     notes: tuple[str, ...] = ()
@@ -140,6 +168,20 @@ class ModelComparison(Record):
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}{differing(self.calls)}"
 
 
+def with_metrics(comparison: ModelComparison, names: Sequence[str]) -> ModelComparison:
+    """Return a comparison with the metrics that were asked for, or else those of outputs that look like the task.
+
+    Raises SpecError for a metric that no output has.
+    """
+    every = [metric for output in comparison.outputs for metric in output.metrics]
+    check_found(every, names, [output.first.shape for output in comparison.outputs])
+    outputs = (replace(output, metrics=chosen(output.metrics, names)) for output in comparison.outputs)
+    inputs = (replace(each, metrics=chosen(each.metrics, names)) for each in comparison.inputs)
+    return replace(
+        comparison, outputs=tuple(outputs), inputs=tuple(sorted(inputs, key=lambda each: each.rank, reverse=True))
+    )
+
+
 Outputs = tuple[OutputComparison, ...]
 Calls = tuple[PlainCall, ...]
 More = TypeVar("More")
@@ -173,6 +215,7 @@ def compare_models(
     calls: list[Calls] = []
     shapes: dict[str, tuple[int, ...]] = {}
     domains: list[str] = []
+    on_task: list[tuple[Mapping[str, Path], Outputs]] = []
     located, layer = None, None
     with scratch() as folder, forks():
         for trials, (pairs, plain) in compared_trials(
@@ -183,6 +226,8 @@ def compare_models(
             shapes = shapes or run.shapes
             compared.append(pairs)
             domains.append(trials.domain)
+            if _is_on_task(trials):
+                on_task.append((trials.files, pairs))
             if per_resize and located is None:
                 located = _located(_seen(run, pairs), first, second, tolerance, are_equal=_pass(pairs))
             if per_layer and layer is None and not _pass(pairs):
@@ -191,13 +236,39 @@ def compare_models(
         first=first,
         second=second,
         images=images_fed(both.graph, both.inputs),
-        outputs=merged(compared),
+        outputs=_with_totals(merged(compared), [pairs for _, pairs in on_task]),
+        inputs=_by_files(on_task),
         resizes=located,
         first_layer=layer,
         shapes=shapes,
         notes=tuple(dict.fromkeys(filter(None, domains))),
         extremes=extreme_patterns(inputs, both.graph),
         calls=ladder.over_every(calls),
+    )
+
+
+def _is_on_task(trials: Trials) -> bool:
+    """Return whether a run says something about a task: small sizes and extreme values prove equality only."""
+    return trials.extent is Extent.REAL and trials.distribution not in PATTERNS
+
+
+def _with_totals(outputs: Outputs, runs: Sequence[Outputs]) -> Outputs:
+    """Return outputs with their metrics over all runs at real sizes."""
+    metrics = (total(output.metrics for output in one) for one in zip(*runs, strict=True))
+    return tuple(replace(output, metrics=each) for output, each in zip(outputs, metrics, strict=True))
+
+
+def _by_files(runs: Sequence[tuple[Mapping[str, Path], Outputs]]) -> tuple[InputComparison, ...]:
+    """Return the runs by their files, if these differ."""
+    if len({tuple(files.values()) for files, _ in runs}) < 2:
+        return ()
+    return tuple(
+        InputComparison(
+            files=tuple(map(str, files.values())),
+            relative=max((output.seen.relative for output in outputs), default=0.0),
+            metrics=tuple(metric for output in outputs for metric in output.metrics),
+        )
+        for files, outputs in runs
     )
 
 
@@ -338,6 +409,7 @@ def compare_with(
         both = models(model, model, inputs)
         _check_inputs(known, both.graph, both.inputs)
         compared: list[tuple[OutputComparison, ...]] = []
+        on_task: list[tuple[Mapping[str, Path], Outputs]] = []
         calls: list[tuple[PlainCall, ...]] = []
         inner: _Inner | None = None
         shapes: dict[str, tuple[int, ...]] = {}
@@ -346,12 +418,15 @@ def compare_with(
         ):
             compared.append(outputs)
             calls.append(plain)
+            if _is_on_task(trials):
+                on_task.append((trials.files, outputs))
             shapes = shapes or trials.run.shapes
             inner = inner or others
     return ModelComparison(
         first=model,
         second=Path(known.label),
-        outputs=merged(compared),
+        outputs=_with_totals(merged(compared), [pairs for _, pairs in on_task]),
+        inputs=_by_files(on_task),
         resizes=inner[0] if inner else None,
         first_layer=inner[1] if inner else None,
         shapes=shapes,

@@ -20,6 +20,7 @@ from ir_interp.shapes import Array, Shape
 
 from ..reports import Compared
 from .run_request import Named
+from .task_metrics import Metric, of_output
 
 # Sums of n terms in another order differ by up to n/2 last places (2^-23) of float32; a convolution of 3x3 over 512
 # channels has 4,608. Right segments of real models differ by up to 4e-5; of pairs of resizes that mean different
@@ -265,7 +266,8 @@ class HistogramBin(Record):
 class OutputComparison(Record):
     """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
 
-    ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared differently.
+    ``metrics`` are what the difference means for a task. ``compared`` decides; ``whole`` is the difference of the
+    outputs themselves, if these were compared differently.
     """
 
     KEYS = (
@@ -279,6 +281,7 @@ class OutputComparison(Record):
         "compared.limit",
         "least_tolerance",
         "histogram",
+        "metrics",
     )
 
     name: str
@@ -286,6 +289,7 @@ class OutputComparison(Record):
     second: OutputValues
     compared: Compared
     histogram: tuple[HistogramBin, ...]
+    metrics: tuple[Metric, ...] = ()
     whole: Compared | None = None
 
     @property
@@ -329,6 +333,7 @@ def summarised(compared: Compared, first: Array, second: Array) -> OutputCompari
         second=_values(second),
         compared=compared,
         histogram=() if compared.shapes else _histogram(first, second),
+        metrics=of_output(first, second),
     )
 
 

@@ -77,6 +77,12 @@ def _mistakes() -> Iterable[str]:
     return REPAIRED
 
 
+def _metrics() -> Iterable[str]:
+    from ir_interp.converters.verify.task_metrics import NAMES
+
+    return NAMES
+
+
 def _dialects() -> Iterable[str]:
     from ir_interp.converters import dialects
 
@@ -104,6 +110,7 @@ WORDS: dict[str, Callable[[], Iterable[str]]] = {
     "runners": _runners,
     "targets": _targets,
     "dialects": _dialects,
+    "metrics": _metrics,
     "likes": _likes,
 }
 

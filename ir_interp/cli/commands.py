@@ -134,7 +134,8 @@ def _command_lines(command: TyperCommand, ctx: typer.Context) -> Iterator[Line]:
 
 def usage(command: TyperCommand, path: str) -> str:
     """Return how a command is called, as in ``ir-interp convert SOURCE DESTINATION [OPTIONS]``."""
-    return " ".join([path, *(_place(parameter) for parameter in command.params if is_argument(parameter)), "[OPTIONS]"])
+    places = (_place(each) for each in command.params if is_argument(each) and not each.hidden)
+    return " ".join([path, *places, "[OPTIONS]"])
 
 
 def _place(argument: TyperArgument) -> str:
@@ -148,9 +149,11 @@ def is_argument(parameter: object) -> TypeGuard[TyperArgument]:
 
 
 def headed(parameters: Iterable[Parameter]) -> dict[str, list[Parameter]]:
-    """Return parameters by their headings: arguments, common options, then the others as they are declared."""
+    """Return parameters by their headings: arguments, common options, then the others; hidden ones are left out."""
     by_heading: dict[str, list[Parameter]] = {"Arguments": [], COMMON: []}
     for parameter in parameters:
+        if parameter.hidden:
+            continue
         heading = "Arguments" if is_argument(parameter) else parameter.rich_help_panel or COMMON
         by_heading.setdefault(heading, []).append(parameter)
     return {heading: members for heading, members in by_heading.items() if members}

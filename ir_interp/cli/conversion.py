@@ -161,6 +161,7 @@ def convert(
     are. --html also describes a refusal.
 
     With --to, every model of a folder becomes a file in the folder DESTINATION, and results.jsonl there reports each.
+    Files that already have the format are skipped.
     """
     form = printed_form(options)
     if options.to is not None:
@@ -219,8 +220,8 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
     root = source if is_folder(source) else Path()
     work = Conversion(root=root, destination=destination, suffix=suffix, options=options)
     results = options.results or destination / "results.jsonl"
-    _, is_read = printed_results.run_fleet([source], work, options, results, form)
-    return 0 if is_read else 1
+    _, code = printed_results.run_fleet([source], work, options, results, form)
+    return code
 
 
 def _save_json(report: ConversionReport, path: Path) -> None:
@@ -361,12 +362,17 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.reports import Agreement, fed_lines
+    from ir_interp.converters.verify.model_pairs import WORST
 
     console = Console()
     for line in (*fed_lines(comparison.images), *(f"note: {text}" for text in comparison.notes)):
         console.say(line)
     for output in comparison.outputs:
         _show_output(console, output, comparison)
+    if comparison.inputs:
+        console.say(f"the worst of {len(comparison.inputs)} inputs", "bold")
+    for each in comparison.inputs[:WORST]:
+        console.say(each.text)
     for call in comparison.calls:
         console.say(call.text, "red" if call.agreement is Agreement.DIFFERS else "")
     if comparison.resizes is not None:
@@ -387,6 +393,8 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
     rows = [(called[str(path)], *values.text) for path, values in models]
     console.table(("model", "shape", "min", "mean", "max"), rows, title=f"output {output.name}")
     console.say(output.verdict, "green" if output.compared.passes else "red")
+    for metric in output.metrics:
+        console.say(metric.text)
     width = min(_WIDTH, console.width - _LABELS)
     most = max((bucket.count for bucket in output.histogram), default=0)
     for line in [

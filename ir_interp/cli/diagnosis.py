@@ -3,7 +3,8 @@
 Settings of audits stand in a project file: the table ``tool.ir-interp`` of pyproject.toml, as ruff has its own. The
 file that counts is the nearest one above a model that has this table. The command line wins: ``--select`` replaces
 ``select`` and ``ignore`` of the file, ``--ignore`` adds to them, ``--severity`` replaces that of a runtime, and
-``--fail-on`` replaces ``fail-on``, ``--runtime`` replaces ``runtime``. Other options are for the command line alone.
+``--fail-on`` replaces ``fail-on``; ``--runtime`` or ``--deploy`` replaces ``runtime`` and ``deploy``. Other options
+are for the command line alone.
 """
 
 from __future__ import annotations
@@ -54,18 +55,22 @@ class Project:
     ignore: tuple[str, ...] = ()
     fail_on: tuple[str, ...] = ()
     runtime: tuple[str, ...] | None = None
+    deploy: tuple[str, ...] = ()
     severity: Mapping[str, Severity] = field(default_factory=dict)
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def settings(self, options: AuditOptions) -> AuditOptions:
         """Return options in which this file stands for what the command line leaves open."""
+        # --runtime and --deploy answer one question, so that either replaces both of the file.
+        names_runtimes = options.runtimes is not None or options.deploy
         return replace(
             options,
             select=options.select or self.select,
             # --select starts anew, so exceptions of the file would be unexpected.
             ignore=options.ignore if options.select else (*self.ignore, *options.ignore),
             fail_on=options.fail_on or self.fail_on,
-            runtimes=self.runtime if options.runtimes is None else options.runtimes,
+            runtimes=options.runtimes if names_runtimes else self.runtime,
+            deploy=options.deploy if names_runtimes else self.deploy,
             severities={**self.severity, **options.severities},
             per_file_ignores=self.per_file_ignores,
         )
@@ -115,6 +120,8 @@ def _read(path: Path) -> Project:
     except IrInterpError as error:
         raise ReadError(getattr(error, "problem", str(error)), f"{path}: [tool.{_TABLE}]") from None
     ignores = values.pop("per_file_ignores", {})
+    if "runtime" in values and "deploy" in values:
+        raise ReadError("runtime and deploy exclude each other", f"{path}: [tool.{_TABLE}]")
     absolute = {_pattern(path.parent, pattern): codes for pattern, codes in ignores.items()}
     return Project(path=path, per_file_ignores=absolute, **values)
 
@@ -134,12 +141,14 @@ def _codes(value: object, key: str, check: Callable[[tuple[str, ...]], object] =
 
 
 def _runtimes(value: object, key: str) -> tuple[str, ...]:
-    from ir_interp.converters.audit.audit_report import check_runtime
+    from ir_interp.converters.audit.audit_report import check_deploy, check_runtime
 
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         raise ReadError(f'{key} is {value!r}; expected a list of runtimes, as in ["openvino"]')
     for name in value:
         check_runtime(name)
+    if key == "deploy":
+        check_deploy(value)
     return tuple(value)
 
 
@@ -174,6 +183,7 @@ _KEYS: dict[str, Callable[[Any, str], Any]] = {
     "ignore": _codes,
     "fail-on": partial(_codes, check=codes_of),
     "runtime": _runtimes,
+    "deploy": _runtimes,
     "severity": _severities,
     "per-file-ignores": _per_file,
 }
@@ -182,11 +192,12 @@ _KEYS: dict[str, Callable[[Any, str], Any]] = {
 _NAMED = 5  # files that a note names
 
 
-def show_audit(report: Audit) -> None:
-    """Print a table for each file, then the findings, each with the next step."""
+def show_audit(report: Audit, on: Sequence[str]) -> None:
+    """Print a table for each file, then the findings, each with the next step; ``on`` are those that count."""
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.audit.audited_resizes import by_runtimes
     from ir_interp.converters.audit.preprocessing import by_input
+    from ir_interp.converters.conversion.next_steps import models_to_act
 
     console = Console()
     for those in by_runtimes(report.rows):
@@ -198,22 +209,40 @@ def show_audit(report: Audit) -> None:
     _show_findings(console, report.findings)
     for line in _notes(report):
         console.say(line)
+    files = {*report.files, *report.empty}
+    if len(files) > 1:
+        models = list(models_to_act(report.findings, on))
+        printed_results.print_models(console, models, len(models), len(files))
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
+    if report.options.deploy:
+        console.say(f"deployed to {', '.join(report.options.deploy)}; findings about other runtimes are notes")
+    for entry in report.gone:
+        console.say(f"no longer found, so remove it from the baseline: {entry.text}")
     total = count(len(report.rows) + len(report.unread), "resize")
-    console.say(f"{total}, {count(len(report.findings), 'finding')}{unread}{more}")
+    notes = sum(finding.severity is Severity.NOTE for finding in report.findings)
+    noted = f", {count(notes, 'note')}" if notes else ""
+    accepted = f", {len(report.accepted)} accepted" if report.accepted else ""
+    console.say(f"{total}, {count(len(report.findings) - notes, 'finding')}{noted}{accepted}{unread}{more}")
 
 
 def _notes(report: Audit) -> Iterator[str]:
-    """Yield the models without resizes, and what an audit of an IR cannot see."""
+    """Yield the models without resizes, what an audit of an IR cannot see, and the name of another deployment."""
     if report.empty:
         more = f" and {count(len(report.empty) - _NAMED, 'more file')}" if len(report.empty) > _NAMED else ""
         yield f"no resize in {', '.join(report.empty[:_NAMED])}{more}"
-    files = (*report.files, *report.empty)
+    files = report.files
     converted = next((file for file in files if FileKind.of(file) is FileKind.IR), "")
     if converted:
         step = quote_shell("ir-interp", "compare", "SOURCE.onnx", converted)
         yield f"note: what a converter lost is invisible in its IR; `{step}` finds it"
+    if any(_is_read_as_onnx(finding) for finding in report.findings if finding.runtime in report.options.deploy):
+        yield "note: --deploy openvino is the .onnx file; --deploy openvino-converted is the IR that `convert` writes"
+
+
+def _is_read_as_onnx(finding: Finding) -> bool:
+    """Return whether a finding is about OpenVINO's own ONNX frontend."""
+    return finding.runtime == "openvino" and FileKind.of(finding.file) is FileKind.ONNX
 
 
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -268,7 +297,7 @@ def _verdicts(row: Audited | UnreadResize) -> tuple[TableCell, ...]:
 AUDIT_EXAMPLES = """
 ir-interp audit model.onnx
 ir-interp audit models/ --jobs 2 --fail-on differs,mistake
-ir-interp audit models/ --severity tensorrt=note --format sarif
+ir-interp audit models/ --deploy onnxruntime,openvino-converted --baseline audit-baseline.json --format sarif
 ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
 ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
 ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
@@ -309,21 +338,31 @@ def audit(
     html, image = options.html, options.image
     if html or options.preprocess is None:
         check_image(image, html)
-    check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
+    written = [path for path in (html, options.write_baseline) if path]
+    check_outputs(written, [*expanded(models), *([image] if image else [])])
+    if options.baseline and options.write_baseline:
+        raise IrInterpError("--baseline and --write-baseline exclude each other; the file is written anew")
     with printed_results.progress_bar(options.quiet) as report_progress:
         # Without --preprocess, the image is for the pictures of the page.
         compared = image if options.preprocess else None
         complete = replace(options, image=compared, progress=report_progress)
         report = ir_interp.audit(models, **keywords(complete)).with_severities(options.severities)
         report = report.without(options.per_file_ignores)
+    if options.write_baseline:
+        report.write_baseline(options.write_baseline, *options.fail_on)
+    baseline = options.write_baseline or options.baseline
+    if baseline:
+        report = report.accepting(baseline)
     if html:
         from ir_interp.converters.pages import audit_page, frame
         from ir_interp.converters.pages.frame import Provenance
 
         provenance = Provenance(command=called_command(), models=expanded(models), image=image)
-        frame.save(audit_page.audit_page(report, provenance), html)
-    _print(report, form)
+        frame.save(audit_page.audit_page(report, provenance, options.fail_on), html)
+    _print(report, form, options.fail_on)
     if form == "text":
+        if options.write_baseline:
+            print(printable(f"wrote {options.write_baseline}: {count(len(report.accepted), 'accepted finding')}"))
         printed_results.print_skipped(report.skipped)
     for error in report.errors:
         print(f"error: {printable(str(error))}", file=sys.stderr)
@@ -338,11 +377,11 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
         raise IrInterpError(f"--format {form} has no effect with --results")
     check_place(options, RESULTS, "with --results")
     check_outputs([path for path in (results, options.table) if path])
-    summary, is_read = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
-    return int(summary.fails(*options.fail_on)) if is_read else 2
+    summary, code = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
+    return code or int(summary.fails(*options.fail_on))
 
 
-def _print(report: Audit, form: str) -> None:
+def _print(report: Audit, form: str, on: Sequence[str]) -> None:
     from ir_interp.converters.audit.audit_report import FORMATS
 
     if form == "json":
@@ -350,7 +389,7 @@ def _print(report: Audit, form: str) -> None:
     elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
-        show_audit(report)
+        show_audit(report, on)
 
 
 FIX_EXAMPLES = """

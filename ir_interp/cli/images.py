@@ -29,7 +29,7 @@ from ir_interp.options.resize_options import (
     PreprocessOptions,
     RunOptions,
 )
-from ir_interp.plain_text import printable
+from ir_interp.plain_text import printable, quote_shell
 from ir_interp.resize_op import ResizeOp, choose
 from ir_interp.shapes import Array
 from ir_interp.views import image_arrays, likeness
@@ -53,9 +53,11 @@ def run(
         Path,
         typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it; with --like, the image."),
     ],
+    extra: Annotated[Path | None, typer.Argument(metavar="INPUT", hidden=True)] = None,
     output: Annotated[
-        Path, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")
-    ],
+        Path | None, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")
+    ] = None,
+    *,
     options: RunOptions,
 ) -> None:
     """Resize an array, image or Zarr store.
@@ -66,6 +68,12 @@ def run(
     stopped.
     """
     printed_form(options)  # which refuses options that exclude each other
+    if extra is not None:
+        named = output or Path("resized.npy")
+        call = quote_shell("ir-interp", "run", str(file), "--input", str(extra), "--output", str(named))
+        raise IrInterpError(f"{extra}: a second FILE; expected the array or image that is resized as --input: {call}")
+    if output is None:
+        raise IrInterpError("--output is missing: the array (.npy), image or .zarr to write")
     # Both orders of a call and an image are one case from here on.
     file, options = _as_call(file, options)
     if options.like is not None and is_on_disk(file, output):

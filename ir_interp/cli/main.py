@@ -18,7 +18,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from ir_interp.cli.commands import Listed, Program, remember
-from ir_interp.errors import InexactError, IrInterpError, VerificationError, closest, hint, leaves
+from ir_interp.errors import IrInterpError, closest, hint, is_refusal, leaves
 from ir_interp.files.memory import limit_process, memory_refusal, unforeseen
 from ir_interp.imports import guard_program
 from ir_interp.plain_text import flags_stay, printable
@@ -139,12 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:
-        problems = list(leaves(error))
-        for problem in problems:
+        for problem in leaves(error):
             _report(str(problem))
-        # A model without an exact form is a finding, exit code 1; anything else is a bad call.
-        are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
-        return NOT_EXACT if are_of_models else BAD_INPUT
+        return NOT_EXACT if is_refusal(error) else BAD_INPUT
     except MemoryError as error:
         _report(memory_refusal(error))
         return BAD_INPUT

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from ir_interp.version import VERSION
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console, TableCell
+    from ir_interp.converters.conversion.next_steps import ToAct
     from ir_interp.converters.fleet import Summary, Work
 
 SCHEMA_VERSION = 1
@@ -225,10 +226,26 @@ def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: o
     print_result(printed_form(options), record, lambda: print(printable(record.text)))
 
 
+def print_models(console: Console, models: Sequence[ToAct], number: int, total: int) -> None:
+    """Print the models to act on, each with its first problem and the command that comes next."""
+    if not models:
+        return
+    console.say(f"models to act on: {number} of {total}", "bold")
+    for model in models:
+        console.mark(model.text, "bad" if model.is_error else "doubt")
+        if model.command:
+            console.say(f"    {model.command}")
+    if number > len(models):
+        console.say(f"and {number - len(models)} more")
+
+
 def run_fleet(
     models: list[Path], work: Work, options: AuditOptions | ConvertOptions, results: Path, form: str
-) -> tuple[Summary, bool]:
-    """Work on all models, and print what comes of them; return that, and whether everything could be read."""
+) -> tuple[Summary, int]:
+    """Work on all models, and print what comes of them; return that, and the exit code of their errors.
+
+    It is 2 if anything cannot be read, 1 if a model has no exact form, otherwise 0.
+    """
     from ir_interp.converters.audit.auditing import expanded
     from ir_interp.converters.fleet import Crew, Results, run as run_all
 
@@ -253,7 +270,8 @@ def run_fleet(
         print_skipped(inside.skipped)
     for error in unread:
         print(f"error: {printable(str(error))}", file=sys.stderr)
-    return summary, not (unread or summary.errors)
+    is_unread = bool(unread) or summary.errors > summary.refused
+    return summary, 2 if is_unread else int(summary.refused > 0)
 
 
 def print_skipped(paths: Iterable[Path | str]) -> None:
@@ -272,5 +290,7 @@ def _print(summary: Summary, form: str, results: Path) -> None:
         for title, rows in summary.tables():
             if rows:
                 console.table((title, "count"), rows)
+        print_models(console, summary.to_act, summary.models_to_act, summary.models)
         unread = f", {count(summary.errors, 'model')} with errors" if summary.errors else ""
-        console.say(f"{count(summary.models, 'model')}, {count(summary.resizes, 'resize')}{unread}: {results}")
+        skipped = f", {count(summary.skipped, 'file')} skipped: already in this format" if summary.skipped else ""
+        console.say(f"{count(summary.models, 'model')}, {count(summary.resizes, 'resize')}{unread}{skipped}; {results}")

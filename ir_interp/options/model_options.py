@@ -301,6 +301,14 @@ class CompareOptions:
         "--tolerance",
         places=(MODELS,),
     )
+    metric: tuple[str, ...] = option(
+        WORDS,
+        "What changes for the task: argmax (classes of pixels), top-k (classes of images), boxes. Default: what the "
+        "outputs look like.",
+        "--metric",
+        complete="metrics",
+        places=(MODELS,),
+    )
     per_resize: bool = option(
         SWITCH,
         "Compare resize by resize; name the first that differs, with exit code 1.",
@@ -343,6 +351,13 @@ class AuditOptions:
         default=None,
         complete="runtimes",
     )
+    deploy: tuple[str, ...] = option(
+        WORDS,
+        "Runtimes that you deploy to: onnxruntime,openvino-converted (the IR that `convert` writes). Findings about "
+        "others become notes.",
+        "--deploy",
+        complete="runtimes",
+    )
     select: tuple[str, ...] = option(
         CODES,
         "Report only these codes or prefixes: IRI011,IRI02.",
@@ -362,6 +377,20 @@ class AuditOptions:
         "Severity of findings about a runtime or release: tensorrt=note,tensorrt:8.6=warning (or error).",
         "--severity",
         decides=True,
+        panel=_FINDINGS,
+    )
+    baseline: Path | None = shared.of_command_line(
+        PATH,
+        "Accept the findings in this file; only new ones set exit code 1.",
+        "--baseline",
+        places=(REPORT,),
+        panel=_FINDINGS,
+    )
+    write_baseline: Path | None = shared.of_command_line(
+        file("baseline", FileKind.JSON),
+        "Write the findings that set exit code 1 to this file, and accept them.",
+        "--write-baseline",
+        places=(REPORT,),
         panel=_FINDINGS,
     )
     isolated: bool = shared.of_command_line(

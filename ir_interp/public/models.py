@@ -163,6 +163,7 @@ def compare(
     images: Images | None = None,
     seed: int = 0,
     tolerance: float | None = None,
+    metric: Iterable[str] = (),
     per_resize: bool = False,
     per_layer: bool = False,
     progress: Progress | None = None,
@@ -182,7 +183,8 @@ def compare(
     default 1e-4 (in half precision 2^-10). By default, outputs that differ by more are compared segment by segment, and
     may differ by float32 noise where values cancel. Outputs are paired by name, or else by position. With
     ``per_resize`` the resizes are compared in order, and one that differs never passes; with ``per_layer`` the first
-    layer that differs is located.
+    layer that differs is located. ``metric`` names what is counted for a task: the positions whose class changes
+    ("argmax"), whose top classes do ("top-k"), the boxes that move ("boxes"); by default, what outputs look like.
 
     Raises ReadError for a file that is not a model, IrInterpError if a model does not run or does not have the outputs
     of the reference, VerificationError if the models have different numbers of outputs.
@@ -198,6 +200,15 @@ def compare(
         raise SpecError("second is missing: another model; or reference, outputs that another program computed")
     if second is not None and reference is not None:
         raise SpecError("second and reference exclude each other; pass one of them")
+    from ir_interp.converters.verify.model_pairs import with_metrics
+    from ir_interp.converters.verify.task_metrics import check_names
+
+    check_names(options.metric)
+    return with_metrics(_compared(first, second, reference, options), options.metric)
+
+
+def _compared(first: Source, second: Source | None, reference: Any | None, options: CompareOptions) -> ModelComparison:
+    """Return the comparison of two models, or of one and a reference."""
     from ir_interp.converters.audit.saturation import bounded, saturation
     from ir_interp.converters.verify.inputs import Inputs
     from ir_interp.converters.verify.model_pairs import compare_models, compare_program, compare_with
@@ -254,6 +265,7 @@ def audit(
     run: bool = False,
     shapes: Mapping[str, Sequence[int]] | None = None,
     runtimes: Iterable[str] | None = None,
+    deploy: Iterable[str] = (),
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     jobs: int = 1,
@@ -268,7 +280,9 @@ def audit(
     installed runtimes, in a child process, if the shape of a resize is static; ``shapes`` are the shapes of dynamic
     inputs by name. ``runtimes`` chooses some ("onnxruntime", "openvino",
     "openvino-converted", "tensorrt", "reference"; others by the names in docs/faults.md, such as "mnn"; "installed"
-    for the first five and the installed ones of the others). ``select`` and ``ignore`` choose the codes of findings, or
+    for the first five and the installed ones of the others). ``deploy`` are the runtimes in which the models will run,
+    by the same names: findings about others become notes, and runtimes that an audit does not cover by default are
+    added. ``select`` and ``ignore`` choose the codes of findings, or
     prefixes of codes. ``jobs`` processes share the files; with more than one, the calling script must be importable,
     as with ``multiprocessing``.
 

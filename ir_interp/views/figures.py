@@ -423,7 +423,9 @@ def _number(plot: Axes, pixels: list[int]) -> None:
 
 
 _BYTES_AN_ELEMENT = 8  # as float32, and a copy
-_RINGS = 96  # rows and columns of an image of rings
+_TRIAL = 256  # rows and columns, to find out how much a resize shrinks
+_SHOWN = 160  # columns of a resized test picture
+_NARROWEST, _WIDEST = 96, 1024  # columns of a test picture
 _OPEN = 48  # what dynamic dimensions are in a picture of an image
 
 
@@ -501,21 +503,29 @@ def _of_pictures(spec: ResizeSpec, declared: PartialShape | None) -> ResizeSpec:
 def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: Array | None = None) -> Figure:
     """Return a figure of an image as a resize would have it, and as a runtime has it that computes another.
 
-    ``pixels`` are rows, columns and perhaps colours, uint8; by default rings. The image is resized as much as the
-    input of ``op`` is, or doubled where that is known at run time only. Raises ShapeError where fewer than two axes
-    can be shown.
+    ``pixels`` are rows, columns and perhaps colours, uint8; by default a test picture. The image is resized as much as
+    the input of ``op`` is, or doubled where that is known at run time only. Raises ShapeError where fewer than two
+    axes can be shown.
     """
     if op.shape is None:
         raise ShapeError("the rank of its input is unknown")
-    values = (draw_rings((_RINGS, _RINGS)) * 255).astype(np.uint8) if pixels is None else pixels
     name, spec = other
     axes = _two_axes(op.spec, spec, op.shape)
+    values = _scene(op.spec, op.shape, axes) if pixels is None else pixels
     mine, theirs = (_of_plane(reading, op.shape, axes, values.shape) for reading in (op.spec, spec))
     first, second = (
         Resized(name=title, values=resize(values.astype(np.float32), plane).astype(np.float64))
-        for title, plane in (("as the model means it", mine), (name, theirs))
+        for title, plane in (("correct", mine), (name, theirs))
     )
     return draw_images(first, second, printable(op.name or op.where))
+
+
+def _scene(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int]) -> Array:
+    """Return the test picture, so large that its resize is about as wide as a figure shows it."""
+    trial = (_TRIAL, _TRIAL)
+    ends = plan(_of_plane(spec, shape, axes, trial), trial).out_shape
+    columns = min(max(round(_SHOWN * _TRIAL / max(1, *ends)), _NARROWEST), _WIDEST)
+    return image_arrays.draw_scene(3 * columns // 4, columns)
 
 
 def _two_axes(first: ResizeSpec, second: ResizeSpec, shape: PartialShape) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Arrays from files, and images as the arrays that networks resize, through Pillow where it is installed."""
+"""Arrays from files, images as the arrays that networks resize, and a test picture; Pillow reads images."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
+from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.files.kinds import (
@@ -133,6 +134,15 @@ def pixels(path: Path) -> Array:
     return values if values.ndim == 3 else values[:, :, None]
 
 
+def thumbnail(path: Path, edge: int) -> bytes:
+    """Return an image as the bytes of a PNG whose longer side has at most ``edge`` pixels."""
+    with opened(path) as picture, io.BytesIO() as buffer:
+        small = plain(picture, path)
+        small.thumbnail((edge, edge))
+        small.save(buffer, "PNG")
+        return buffer.getvalue()
+
+
 def plain(picture: Image, path: Path) -> Image:
     """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
     mode = _PLAIN.get(picture.mode)
@@ -222,3 +232,60 @@ def _is_channel_last(op: ResizeOp) -> bool:
     rank = _rank(op)
     axes = sorted(axis % rank for axis in op.spec.axes) if op.spec.axes else []
     return axes == [rank - 3, rank - 2]
+
+
+def draw_scene(rows: int, columns: int) -> NDArray[np.uint8]:
+    """Return a test picture in colours, like a photo: a house with bricks, a fence and wires, hills, clouds, a road.
+
+    Its fine regular parts are what a missing filter turns into others, and its thin lines are what it breaks.
+    """
+    y, x = np.meshgrid(np.linspace(0, 1, rows), np.linspace(0, 1, columns), indexing="ij")
+    picture = np.empty((rows, columns, 3))
+
+    def paint(where: Array, colour: tuple[float, float, float], shade: Array | float = 1.0) -> None:
+        picture[where] = (np.array(colour) * np.broadcast_to(shade, where.shape)[..., None])[where]
+
+    def stripes(at: Array, period: float, share: float) -> Array:
+        return (at / period) % 1 < share
+
+    grain = 0.9 + 0.2 * np.random.default_rng(0).random((rows, columns))
+    clouds = _clouds(y, x)
+    picture[:] = np.stack([120 + 60 * y + 90 * clouds, 165 + 50 * y + 60 * clouds, 225 + 20 * clouds], axis=-1)
+    paint((x - 0.87) ** 2 + (0.75 * (y - 0.16)) ** 2 < 0.003, (255, 244, 190))
+    for height, colour in ((0.06, (126, 146, 168)), (0.0, (84, 118, 96))):
+        ridge = 0.5 - height + 0.05 * np.sin(7 * x + 40 * height) + 0.02 * np.sin(23 * x) + 0.008 * np.sin(71 * x)
+        paint(y > ridge, colour, 0.94 + 0.06 * grain)
+    for sag in (0.05, 0.08, 0.11):  # wires
+        paint(np.abs(y - 0.19 - sag + 0.35 * (x - 0.5) ** 2) < 0.0025, (40, 40, 48))
+    paint(y > 0.62, (98, 134, 62), grain)
+    road = 0.42 * (y - 0.6) / 0.4 + 0.01
+    middle = 0.78 - 0.1 * (y - 0.6)
+    paint((y > 0.62) & (np.abs(x - middle) < road), (104, 104, 110), 0.95 + 0.1 * (grain - 0.9))
+    paint((y > 0.62) & (np.abs(x - middle) < 0.03 * road) & stripes(1 / (y - 0.5), 1.1, 0.5), (238, 238, 230))
+    wall = (x > 0.08) & (x < 0.46) & (y > 0.42) & (y < 0.76)
+    paint(wall, (182, 96, 72), grain)
+    offset = 0.5 * (np.floor(y / 0.018) % 2)
+    paint(wall & (stripes(y, 0.018, 0.2) | stripes(x + 0.016 * offset * 2, 0.032, 0.08)), (214, 204, 190))
+    roof = (y > 0.24) & (y < 0.43) & (np.abs(x - 0.27) < 0.24 * (y - 0.2) / 0.23)
+    paint(roof, (110, 52, 46), 0.75 + 0.5 * ((y / 0.014) % 1))
+    for left in (0.13, 0.31):
+        glass = (np.abs(x - left - 0.05) < 0.05) & (np.abs(y - 0.55) < 0.07)
+        paint(glass, (70, 96, 124), 0.8 + 0.6 * (x - left) / 0.1)
+        paint(glass & (stripes(x - left, 0.025, 0.16) | stripes(y - 0.48, 0.035, 0.12)), (244, 244, 240))
+    fence = (y > 0.72) & (y < 0.83) & (x < 0.56)
+    paint(fence & stripes(x, 0.0115, 0.5), (250, 248, 240))
+    paint(fence & (stripes(y - 0.735, 0.06, 0.12)), (232, 228, 216))
+    trunk = (np.abs(x - 0.62) < 0.008) & (y > 0.5) & (y < 0.7)
+    paint(trunk, (84, 62, 44))
+    leaves = ((x - 0.62) / 0.075) ** 2 + ((y - 0.45) / 0.13) ** 2 < 0.75 + 0.7 * (grain - 0.9) * 5
+    paint(leaves, (46, 96, 44), 0.55 + 0.9 * (grain - 0.9) * 5)
+    return np.clip(np.round(picture), 0, 255).astype(np.uint8)
+
+
+def _clouds(y: Array, x: Array) -> Array:
+    """Return smooth random values from 0 to 1."""
+    waves: Array = sum(
+        np.sin(a * x + b * y + c) / n
+        for n, (a, b, c) in enumerate(((9, 21, 1), (17, 34, 4), (31, 47, 2), (58, 71, 5)), 1)
+    )
+    return np.asarray(np.clip(0.5 * waves, 0, 1))

@@ -92,8 +92,8 @@ def test_the_nearest_file_counts(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             'selects = ["IRI02"]',
-            "unknown key 'selects'; expected one of fail-on, ignore, per-file-ignores, runtime, select, severity; "
-            "did you mean 'select'?",
+            "unknown key 'selects'; expected one of deploy, fail-on, ignore, per-file-ignores, runtime, select, "
+            "severity; did you mean 'select'?",
         ),
         ("jobs = 2", "jobs is set on the command line only: --jobs"),
         ('runtime = "tensorrt"', "runtime is 'tensorrt'; expected a list of runtimes, as in [\"openvino\"]"),

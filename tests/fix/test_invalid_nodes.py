@@ -185,6 +185,6 @@ def test_the_next_step_of_the_finding(capsys: pytest.CaptureFixture[str]) -> Non
     assert "ir-interp fix bad.onnx bad.fixed.onnx" in command(capsys, "audit", "bad.onnx")[1]
     _, printed, _ = command(capsys, "audit", "bad.onnx", "--run", "--html", "bad.html")
     assert "cannot be read" in printed
-    assert "OpenVINO, own frontend: " in Path("bad.html").read_text(encoding="utf-8")
+    assert "OpenVINO reading .onnx: " in Path("bad.html").read_text(encoding="utf-8")
     save(upsample("less"))
     assert "ir-interp explain IRI027" in command(capsys, "audit", "bad.onnx")[1]

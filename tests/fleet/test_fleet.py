@@ -48,11 +48,15 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
     code, printed, _ = command(capsys, "audit", "@list.txt", "--jobs", "2", "--results", "r.jsonl", "--json")
     lines = _lines("r.jsonl")
     assert code == 2  # not all could be read
-    assert json.loads(printed) | {"verdicts": {}, "findings": {}} == {
+    assert json.loads(printed) | {"verdicts": {}, "findings": {}, "to_act": []} == {
         "schema_version": 1,
         "models": 5,
         "resizes": 4,
         "errors": 1,
+        "refused": 0,
+        "skipped": 0,
+        "models_to_act": 5,
+        "to_act": [],
         "verdicts": {},
         "findings": {},
         "exporters": {"unknown": 5},
@@ -225,6 +229,64 @@ def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(_lines("out/results.jsonl")) == 2
 
 
+def test_a_folder_run_names_the_models_to_act_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has its first finding and the command that comes next, in every kind of run."""
+    _zoo(2)
+    save_model(Path("zoo/fine.onnx"), "g (float[2] X) => (float[2] Y) { Y = Relu (X) }")
+    Path("zoo/broken.onnx").write_bytes(b"\x08")
+    runs = (
+        ("audit", "zoo", "--results", "r.jsonl"),
+        ("audit", "zoo", "--results", "r.jsonl"),  # again, from the file
+        ("convert", "zoo", "out", "--to", ".xml", "--no-verify"),
+    )
+    for run in runs:
+        code, printed, _ = command(capsys, *run)
+        (_, end) = printed.split("models to act on: ")
+        assert (code, "zoo/fine.onnx" in end, end.count("zoo/broken.onnx: ")) == (2, False, 1), run
+        assert "! zoo/m0.onnx: IRI012 " in end or run[0] == "convert"
+    summary = json.loads(command(capsys, "audit", "zoo", "--results", "r.jsonl", "--json", "--fail-on", "mistake")[1])
+    acts = {act["file"]: act for act in summary["to_act"]}
+    assert set(acts) == {"zoo/broken.onnx", "zoo/m0.onnx", "zoo/deep/m1.onnx"}
+    assert acts["zoo/broken.onnx"]["is_error"]
+    assert acts["zoo/m0.onnx"]["command"] == "ir-interp fix zoo/m0.onnx zoo/m0.fixed.onnx"
+    Path("zoo/broken.onnx").unlink()
+    code, printed, _ = command(capsys, "audit", "zoo")
+    assert (code, printed.count("models to act on: 2 of 3")) == (1, 1)
+    assert command(capsys, "audit", "zoo", "--deploy", "onnxruntime", "--fail-on", "differs")[1].count("to act on") == 0
+
+
+def test_files_that_have_the_format_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(2)
+    assert command(capsys, "convert", "zoo/m0.onnx", "zoo/m0.xml", "-q", "--no-verify")[0] == 0
+    code, printed, errors = command(capsys, "convert", "zoo", "out", "--to", ".xml", "--no-verify", "--json")
+    summary = json.loads(printed)
+    assert (code, errors, summary["models"], summary["errors"], summary["skipped"]) == (0, "", 2, 0, 1)
+    assert {path.as_posix() for path in Path("out").rglob("*.xml")} == {"out/m0.xml", "out/deep/m1.xml"}
+    assert command(capsys, "convert", "zoo", "again", "--to", ".xml", "--no-verify")[1].count("1 file skipped") == 1
+    # Where an option names a change, such a file is converted, too.
+    Path("zoo/m0.onnx").unlink()
+    summary = json.loads(
+        command(capsys, "convert", "zoo", "half", "--to", ".xml", "--fp16", "--json", "--no-verify")[1]
+    )
+    assert (summary["models"], summary["skipped"]) == (2, 0)
+
+
+def test_exit_codes_of_conversions(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model without an exact form is 1, as alone; one that cannot be read is 2, as in an audit."""
+    Path("zoo").mkdir()
+    save_model(
+        Path("zoo/soft.onnx"),
+        f"g (float[1, 1, 8, 8] X) => (float[1, 1, H, W] Y) <float[4] s = {{1, 1, 0.5, 0.5}}> {{ {UP} }}",
+    )
+    alone = command(capsys, "convert", "zoo/soft.onnx", "a.xml", "-q", "--only", "native")[0]
+    code, printed, _ = command(capsys, "convert", "zoo", "out", "--to", ".xml", "--only", "native")
+    assert (alone, code) == (1, 1)
+    assert "    ir-interp convert zoo/soft.onnx out/soft.xml --html soft.html\n" in printed
+    Path("zoo/broken.onnx").write_bytes(b"\x08")
+    assert command(capsys, "convert", "zoo/broken.onnx", "broken.xml", "-q")[0] == 2
+    assert command(capsys, "convert", "zoo", "out", "--to", ".xml", "-q")[0] == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -273,10 +335,12 @@ def test_exporters() -> None:
 
 
 def test_a_summary_counts() -> None:
-    summary, note = Summary(), {"code": "IRI024", "severity": "note"}
+    summary, note = Summary(), {"code": "IRI024", "severity": "note", "message": "."}
     verdicts = {"openvino": {"verdict": "differs"}, "tensorrt": {"verdict": "same"}}
-    for findings in ([note], [note, {"code": "IRI023", "severity": "warning"}]):
-        summary.add({"exporter": "x", "resizes": [{"verdicts": verdicts}], "errors": [], "findings": findings})
+    for findings in ([note], [note, {**note, "code": "IRI023", "severity": "warning"}]):
+        summary.add(
+            {"file": "a", "exporter": "x", "resizes": [{"verdicts": verdicts}], "errors": [], "findings": findings}
+        )
     assert summary.record()["verdicts"] == {"openvino": {"differs": 2}, "tensorrt": {"same": 2}}
     assert summary.record()["findings"] == {"IRI023": 1, "IRI024": 2}
     assert (summary.fails(), summary.fails("differs"), summary.fails("mistake")) == (True, True, False)

@@ -106,7 +106,7 @@ def said(element: etree._Element | None) -> str:
 
 def table(root: etree._Element, title: str) -> list[list[str]]:
     """Return the cells of the table under a title, its head first."""
-    (section,) = [each for each in root.findall(".//section") if said(each[0]) == title]
+    (section,) = [each for each in root.findall(".//section") if said(each.find(".//h2")) == title]
     rows = section.find(".//table")
     assert rows is not None
     assert rows.find("caption") is None or said(rows[0])
@@ -126,8 +126,8 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
     head, first, second = table(root, "Resizes of ONNX models")
     assert head[1:] == [
         "onnxruntime",
-        "OpenVINO, own frontend",
-        "OpenVINO, converted here",
+        "OpenVINO reading .onnx",
+        "OpenVINO after convert",
         "TensorRT's importer",
         "ONNX reference",
     ]
@@ -139,21 +139,23 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
             assert cell[2:] == verdict["verdict"] + size + verdict["reason"]
     found = [[each[key] for key in ("code", "severity", "where", "message")] for each in record["findings"]]
     rows = table(root, "What to do")[1:]
-    remedies = [RULES[code].remedy.replace("`", "") for code, *_ in found]
-    assert [[row[0], row[1][2:], row[3], row[2]] for row in rows] == [
-        [*each[:3], each[3] + remedy] for each, remedy in zip(found, remedies, strict=True)
+    assert [[row[0], row[1][2:], row[3], row[2].partition("ir-interp ")[0]] for row in rows] == found
+    assert [row[2].partition("ir-interp ")[2] for row in rows] == [
+        "fix a.onnx a.fixed.onnx",
+        "convert a.fixed.onnx a.fixed.xml",
+        "convert a.fixed.onnx a.fixed.portable.onnx --target tensorrt",
     ]
     for code_said in {each["code"] for each in record["findings"]}:
         assert RULES[code_said].story.replace("`", "") in text
+        assert RULES[code_said].remedy.replace("`", "") in text
         assert root.xpath(f"count(//details[@id='{code_said}'])") == 1
     counted = {row[0]: row[2:] for row in table(root, "Runtimes of ONNX models")[1:]}
     assert counted["onnxruntime"] == ["2", "", "", "", "", ""]
     assert counted["TensorRT's importer"] == ["1", "", "1", "", "", ""]
     assert [image.get("alt") for image in root.iter("img")] == [
-        "soft: as the model means it, in OpenVINO, own frontend, and the difference; "
-        "of an example image of rings; --image shows your own",
-        "Source positions along axis 2, as the model means it",
-        "Source positions along axis 2, in OpenVINO, own frontend",
+        "Test picture (--image shows your own) after soft: correct, in OpenVINO reading .onnx, difference",
+        "Source positions along axis 2, correct",
+        "Source positions along axis 2, in OpenVINO reading .onnx",
     ]
     assert [each.get("aria-label") for each in root.iter("svg")] == [
         "soft: reads data: input x 1x2x8x8, scales: constant 1, 1, 0.5, 0.5; Resize up reads it"
@@ -376,8 +378,8 @@ def shown(spec: ResizeSpec, shape: tuple[int | None, ...] | None, other: ResizeS
     """Return the captions and remarks of the pictures of a resize, except those of images."""
     (path, resize), elsewhere = op("a", spec, shape), ("the other", other) if other else None
     pictures = gallery.pictures_of(path, resize, elsewhere, None)
-    captions = [said(each[0] if each.tag == "figure" else each) for each in pictures]
-    return [each for each in captions if not each.startswith(("a: as the model", "What changes in an image"))]
+    folds = [part for each in pictures if each.tag == "details" for part in each[1:]]
+    return [said(each[0] if each.tag == "figure" else each) for each in folds]
 
 
 @pytest.mark.parametrize("target", ["SIZES", "SCALES"])
@@ -385,13 +387,13 @@ def test_pictures_show_what_differs(target: str) -> None:
     """A resize that is the same everywhere has none; example sizes are called so."""
     assert shown(LINEAR, (1, 4)) == []
     assert shown(LINEAR, (1, 4), CORNERS) == [
-        "Source positions along axis 1, as the model means it",
+        "Source positions along axis 1, correct",
         "Source positions along axis 1, in the other",
     ]
     spec = ResizeSpec(kernel=Linear(), axes=(1, 2), target=AtRunTime[target])
     assert shown(spec, (1, None, 5), replace(spec, coordinates=Coordinates.ALIGN_CORNERS)) == [
         f"Source positions along axis 1, {way}; dynamic dimensions have example sizes"
-        for way in ("as the model means it", "in the other")
+        for way in ("correct", "in the other")
     ]
     assert shown(spec, None) == ["Positions and weights are not drawn: the rank of its input is unknown"]
 
@@ -480,7 +482,7 @@ def test_the_damage_on_ones_own_image(capsys: pytest.CaptureFixture[str]) -> Non
     Image.new("RGB", (30, 20), (250, 10, 10)).save("x.png")
     assert command(capsys, "audit", "a.onnx", "--html", "a.html", "--image", "x.png")[0] == 1
     (alt,) = on_image("a.html")
-    assert alt == "soft: as the model means it, in OpenVINO, own frontend, and the difference; of x.png"
+    assert alt == "x.png after soft: correct, in OpenVINO reading .onnx, difference"
     assert command(capsys, "convert", "a.onnx", "a.xml", "--no-verify", "--html", "a.html", "--image", "x.png")[0] == 0
     assert on_image("a.html") == [alt]
     assert command(capsys, "compare", "a.onnx", "a.xml", "--html", "a.html", "--image", "x.png")[0] == 0
@@ -488,7 +490,8 @@ def test_the_damage_on_ones_own_image(capsys: pytest.CaptureFixture[str]) -> Non
     chain("b.onnx", mode="asymmetric")
     assert command(capsys, "compare", "a.onnx", "b.onnx", "--html", "a.html", "--image", "x.png")[0] == 1
     assert all(
-        each.endswith("as the model means it, in b.onnx, and the difference; of x.png") for each in on_image("a.html")
+        each.startswith("x.png after ") and each.endswith(": correct, in b.onnx, difference")
+        for each in on_image("a.html")
     )
     assert on_image("a.html")
     said_no = "error: --image has no effect without --html\n"
@@ -505,13 +508,39 @@ def test_many_resizes(capsys: pytest.CaptureFixture[str]) -> None:
     save_model(Path("a.onnx"), f"{text} {{ {many} }}")
     assert command(capsys, "convert", "a.onnx", "a.xml", "--no-verify", "--html", "c.html")[0] == 0
     root = read("c.html")
-    titles = [said(each[0]) for each in root.findall(".//section")]
+    titles = [said(each.find(".//h2")) for each in root.findall(".//section")]
     assert [said(each) for each in root.findall(".//nav//a")] == titles
     assert [each.get("href") for each in root.findall(".//nav//a")] == [f"#s{n}" for n in range(len(titles))]
     assert titles[0] == "Summary"
     assert sum(int(row[2]) for row in table(root, "Summary")[1:]) == 60
     assert command(capsys, "audit", "a.onnx", "--html", "a.html")[0] < 2
     assert said(read("a.html").find(".//h1")).startswith(("✓ same, a.onnx: 60 resizes", "✗ not portable, a.onnx: "))
+
+
+def test_the_page_of_a_folder_begins_with_its_models(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with its first finding and the command; everything else is folded."""
+    for name in ("a.onnx", "b.onnx"):
+        chain(name)
+    save_model(Path("fine.onnx"), "g (float[3] x) => (float[3] y) {y = Identity (x)}")
+    Path("broken.onnx").write_bytes(b"\x08")
+    assert command(capsys, "audit", ".", "--html", "a.html")[0] == 2
+    root = read("a.html")
+    assert said(root.find(".//h1")) == "✗ 2 of 3 models to act on; 1 file could not be read"
+    models = root.find(".//table")
+    assert models is not None
+    rows = [[said(cell) for cell in row] for row in models.iter("tr")][1:]
+    assert [row[0] for row in rows] == ["broken.onnx", "a.onnx", "b.onnx"]
+    assert rows[1][1].startswith("IRI012 ")
+    assert rows[1][1].endswith("; 2 moreir-interp fix a.onnx a.fixed.onnx")
+    assert "1 model with nothing to act onfine.onnx" in said(root)
+    assert root.xpath("count(//section) = count(//section/details/summary/h2)")
+    arguments = ("--deploy", "onnxruntime", "--ignore", "IRI01", "--html", "a.html")
+    assert command(capsys, "audit", "a.onnx", "b.onnx", *arguments)[0] == 0
+    assert said(read("a.html").find(".//h1")) == "✓ nothing to act on in 2 models"
+    assert command(capsys, "audit", "a.onnx", *arguments)[0] == 0
+    assert said(read("a.html").find(".//h1")).startswith(
+        "✓ same, a.onnx: 2 resizes, the same in every runtime that you"
+    )
 
 
 # In a browser
@@ -565,6 +594,21 @@ FAINT = """(() => {
     return (high + 0.05) / (low + 0.05) < 4.5;
   }).map(element => element.outerHTML.slice(0, 120));
 })()"""
+
+
+def test_the_models_of_a_folder_are_on_the_first_screen(tab: Browser, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(31):
+        chain(f"m{number:02}.onnx")
+    command(capsys, "audit", ".", "--html", "a.html")
+    top = "document.querySelector('table').getBoundingClientRect().top"
+    for width, screens in ((1280, 3), (390, 8)):
+        tab.open(Path("a.html"), width=width)
+        assert tab.value(top) < 150
+        assert tab.value(FITS), width
+        assert tab.value("document.documentElement.scrollHeight") < screens * 900
+        # A link to what is folded opens it.
+        tab.value("location.hash = document.querySelector('nav a').hash")
+        assert tab.value(SPILLS) == []
 
 
 def test_all_text_has_contrast_by_day_and_by_night(tab: Browser, hostile: Mapping[str, Path]) -> None:

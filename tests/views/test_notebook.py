@@ -36,7 +36,7 @@ def test_an_audit() -> None:
     resizes, findings = rows(audit._repr_html_())
     assert resizes == [
         ["2 resizes in 1 file, 2 findings (IRI012, IRI023)"],
-        ["resize", "onnxruntime", "OpenVINO, own frontend"],
+        ["resize", "onnxruntime", "OpenVINO reading .onnx"],
         ["a.onnx: soft", "same", "differs 0.11"],
         ["a.onnx: up", "same", "same"],
     ]
