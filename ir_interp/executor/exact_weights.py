@@ -141,7 +141,7 @@ class ExactSums:
             _store(_quotients(sums, self._totals(sums.dtype)), y, limits)
 
     def run_weighted(self, x: Array, weights: Array, y: Array, of_weights: ExactSums) -> Array:
-        """Fill ``y`` with the means of integers whose pixels have non-negative integers as weights; return their shares.
+        """Fill ``y`` with means of integers whose pixels have non-negative integers as weights; return their shares.
 
         A mean is 0 if the weights of its pixels have no positive sum. A share is that sum over what it would be if all
         weights were the largest. ``of_weights`` sums the weights, whose shape fits that of ``x``.
@@ -150,7 +150,7 @@ class ExactSums:
         largest = max(limits[1], -limits[0]) * heaviest
         products = x.astype(np.int64 if largest < _WIDE else object) * weights
         weighed, sums = of_weights._any_sums(weights.astype(np.int64), heaviest), self._any_sums(products, largest)
-        shares = np.asarray(weighed / (self._totals(np.dtype(object)) * heaviest), np.float64)
+        shares = np.asarray(weighed / (of_weights._totals(_DOUBLE) * heaviest), np.float64)
         weighed = np.broadcast_to(weighed, sums.shape)
         is_there = weighed > 0
         y[...] = 0

@@ -298,6 +298,8 @@ def spec_for(source: Path, destination: Path, call: Call) -> tuple[ResizeSpec, s
         if isinstance(image, Raster) and call.axes is None:
             call = replace(call, axes=image.names[1:])
         mode = image.mode if isinstance(image, Raster) else None
+        if isinstance(image, Raster) and call.is_own and image.alpha == image.shape[0]:
+            mode = "RGBA"  # colours and alpha, however many colours there are
         return call.bound(image.shape, image.dtype.name, names=image.names, mode=mode), image.dtype.name
 
 

@@ -29,7 +29,7 @@ from ir_interp.options.shared_options import Images
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend
 from ir_interp.resize_op import ResizeOp, choose
-from ir_interp.specs import Arithmetic, ResizeSpec
+from ir_interp.specs import Arithmetic, OwnKernel, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def resize(
     sizes: Sequence[int] | Mapping[Any, int] | None = None,
     scales: float | Sequence[float] | Mapping[Any, float] | None = None,
     axes: Sequence[int | str] | None = None,
+    kernel: OwnKernel | str | None = None,
     antialias: bool | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
@@ -107,14 +108,21 @@ def resize(
         (24, 32, 3)
 
     """
-    if type(x) is np.ndarray and _is_plain(spec, sizes, scales, like, axes, antialias, chunks, nodata, valid):
+    if type(x) is np.ndarray and _is_plain(spec, sizes, scales, like, axes, kernel, antialias, chunks, nodata, valid):
         plain: Any = executor.resize  # nothing is left to infer, which would take as long as a small resize
         y: NDArray[Any] = plain(
             x, spec, sizes=sizes, scales=scales, arithmetic=arithmetic, out=out, region=region, whole=whole
         )
         return y
     request = Request(
-        spec=spec, like=call_of(like), sizes=sizes, scales=scales, axes=axes, antialias=antialias, arithmetic=arithmetic
+        spec=spec,
+        like=call_of(like),
+        sizes=sizes,
+        scales=scales,
+        axes=axes,
+        kernel=kernel,
+        antialias=antialias,
+        arithmetic=arithmetic,
     )
     resized: NDArray[Any] = containers.resized(  # or a value that is used as one
         x, request, Missing.of(nodata, valid), chunks, out=out, region=region, whole=whole

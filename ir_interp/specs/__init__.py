@@ -34,6 +34,7 @@ from ir_interp.specs.modes import (
     SumRounding,
     Unrounded,
 )
+from ir_interp.specs.own_resize import OwnKernel, own_resize
 from ir_interp.specs.resize_spec import (
     AREA_COORDINATES,
     Crop,
@@ -77,6 +78,7 @@ __all__ = [
     "Mitchell",
     "Mode",
     "Nearest",
+    "OwnKernel",
     "Pad",
     "Passes",
     "Reduce",
@@ -88,4 +90,5 @@ __all__ = [
     "Step",
     "SumRounding",
     "Unrounded",
+    "own_resize",
 ]
