@@ -239,6 +239,8 @@ WITH_ALPHA = ("LA", "RGBA")
 """The modes of Pillow whose last channel is alpha."""
 CLASSES = ("P", "1")
 """The modes whose values are no intensities, but indices of a palette, or a mask."""
+CONVERTED = {"P": "RGB", "1": "L"}
+"""The mode in which the values of such a mode become intensities."""
 MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 """The modes of Pillow whose values are intensities."""
 
@@ -253,7 +255,7 @@ def resized_image(x: Image, request: Request, missing: Missing) -> Image:
     is_of_classes = x.mode in CLASSES and request.is_own and not request.own_kernel.sums
     if x.mode in CLASSES and request.is_own and not is_of_classes:
         problem = f"x has mode {x.mode!r}, whose values are not averaged"
-        raise SpecError(f"{problem}; use kernel='nearest' or 'mode', or x.convert({_CONVERTED[x.mode]!r})")
+        raise SpecError(f"{problem}; use kernel='nearest' or 'mode', or x.convert({CONVERTED[x.mode]!r})")
     if x.mode not in MODES and not is_of_classes:
         raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
     if request.is_own and request.own_kernel is OwnKernel.MODE and len(x.getbands()) > 1:
@@ -262,16 +264,13 @@ def resized_image(x: Image, request: Request, missing: Missing) -> Image:
         raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)
     spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
-    y = fromarray(resize(values, spec), None if is_of_classes else x.mode)
+    y = fromarray(resize(values, spec))
     palette = x.palette if x.mode == "P" else None
     if palette is not None:
         y.putpalette(x.getpalette(palette.mode) or (), palette.mode)
     if "transparency" in x.info:  # a colour, or an entry of the palette
         y.info["transparency"] = x.info["transparency"]
     return y
-
-
-_CONVERTED = {"P": "RGB", "1": "L"}  # the mode in which the values of a mode become intensities
 
 
 NOTHING = Missing()

@@ -144,7 +144,7 @@ def test_kernels() -> None:
     )
     assert refusal(ResizeSpec, kernel="bilinear") == (
         "kernel: unknown 'bilinear'; expected one of area, box, cubic, gaussian, hamming, lanczos, linear, "
-        "magic, mean, mitchell, nearest; did you mean 'linear'?"
+        "magic, mean, mitchell, mode, nearest; did you mean 'linear'?"
     )
     assert refusal(ResizeSpec, kernel=Linear) == (
         "kernel: Linear is not one of Nearest(rounding='round_prefer_floor'), Linear(), Cubic(a=-0.75), "

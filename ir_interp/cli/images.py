@@ -27,7 +27,7 @@ from ir_interp.cli.printed_results import (
 from ir_interp.containers import resized
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
-from ir_interp.files.kinds import IMAGES, FileKind, is_image, is_in_store, is_raster, is_tiff
+from ir_interp.files.kinds import IMAGES, FileKind, is_deep, is_image, is_in_store, is_raster, is_tiff
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.writing import check_outputs, exists, is_file, is_folder, real, replacing
 from ir_interp.libraries import caveat, is_call, load
@@ -242,7 +242,7 @@ def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
 def _run_own(file: Path, output: Path, options: RunOptions) -> None:
     """Resize an image, an array or a store by a kernel of this program."""
     why = f"on {file.name}, which is resized without --like"
-    if is_on_disk(file, output):
+    if is_on_disk(file, output) or (is_tiff(file) and is_tiff(output) and is_deep(file)):
         _check_stored("FILE", file, output)
         check_place(options, OWN_ON_STORE, why)
         _run_call_on_store(None, file, output, options)

@@ -319,6 +319,9 @@ def _check(dataset: Any, path: Path) -> None:
         "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
         "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
         "it has subdatasets; expected one image": bool(dataset.subdatasets),
+        "it is OME-TIFF, whose description would no longer fit; expected --output to end in .zarr": (
+            "<OME" in dataset.tags().get("TIFFTAG_IMAGEDESCRIPTION", "")
+        ),
         "it names another file for its overviews, which is not read; expected none": any(
             dataset.tags(number, ns=domain)
             for domain in ("OVERVIEWS", "ProxyOverviewRequest")

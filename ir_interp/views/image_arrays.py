@@ -24,6 +24,7 @@ from ir_interp.files.kinds import (
     further_bands,
     is_raster,
     is_tiff,
+    loses_bits,
     name_of,
     opened as opened_file,
 )
@@ -118,6 +119,9 @@ def opened(path: Path) -> Iterator[Any]:
 
 def _check_bands(path: Path) -> None:
     """Raise ReadError for a TIFF file with bands that Pillow would drop."""
+    if loses_bits(path):
+        remedy = _AS_TIFF.format(".tif or .zarr") if is_tiff(path) else _AS_ARRAY
+        raise ReadError(f"its colours of 16 bits would be cut to 8; {remedy}", path.name)
     count = further_bands(path) if is_tiff(path) else 0
     if count:
         problem = (

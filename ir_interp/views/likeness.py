@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_interp.containers import CLASSES, MODES, NOTHING, Request, resized_image
+from ir_interp.containers import CLASSES, CONVERTED, MODES, NOTHING, Request, resized_image
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
@@ -120,6 +120,10 @@ class Pictures:
         if self.like is not None:
             return picture if picture.mode in MODES else image_arrays.plain(picture, path)
         sums = self.kernel is None or self.kernel.sums
+        if picture.mode in CLASSES and sums:
+            content = "indices of a palette" if picture.mode == "P" else "a mask of 1 bit"
+            remedy = f"use --kernel nearest or --kernel mode, or convert it to {CONVERTED[picture.mode]} first"
+            raise ReadError(f"its pixels are {content}, which are not averaged; {remedy}", path.name)
         if picture.mode == "PA" or (picture.mode in _KEYED and sums and "transparency" in picture.info):
             return picture.convert(_KEYED.get(picture.mode, "RGBA"))
         return picture if picture.mode in (*MODES, *CLASSES) else image_arrays.plain(picture, path)
