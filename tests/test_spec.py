@@ -148,7 +148,7 @@ def test_kernels() -> None:
     )
     assert refusal(ResizeSpec, kernel=Linear) == (
         "kernel: Linear is not one of Nearest(rounding='round_prefer_floor'), Linear(), Cubic(a=-0.75), "
-        "Box(), Hamming(), Lanczos(radius=3), Gaussian(), Mitchell(), Magic(year=2021), Area(), Mean()"
+        "Box(), Hamming(), Lanczos(radius=3), Gaussian(), Mitchell(), Magic(year=2021), Area(), Mean(), Mode()"
     )
     assert made(kernel="linear").kernel == Linear()
     assert made(kernel="area", coordinates="asymmetric").kernel == Area()

@@ -65,9 +65,8 @@ def test_zarr_and_tiff(tmp_path: Path, dtype: str, capsys: Say) -> None:
             made = tmp_path / f"{kernel}.{kind}"
             more = ("--size", "20,21") if kind == "tif" else ("--sizes", "20,21", "--dims", "0,1")
             assert run(capsys, tmp_path / f"x.{kind}", "--kernel", kernel, *more, "--output", made)[0] == 0
-        np.testing.assert_array_equal(
-            zarr.open_array(tmp_path / f"{kernel}.zarr", mode="r")[:], own(x, (20, 21), kernel)
-        )
+        stored: Any = zarr.open_array(tmp_path / f"{kernel}.zarr", mode="r")
+        np.testing.assert_array_equal(stored[:], own(x, (20, 21), kernel))
         with rasterio.open(tmp_path / f"{kernel}.tif") as file:
             np.testing.assert_array_equal(file.read(1), own(x, (20, 21), kernel))
             assert tuple(file.bounds) == (500, 3600, 1060, 4000)
@@ -91,7 +90,8 @@ def test_a_raster_of_its_own_coordinates_stays(tmp_path: Path, capsys: Say) -> N
             columns, rows = np.meshgrid(np.arange(sizes[1]) + 0.5, np.arange(sizes[0]) + 0.5)
             places = [moved.a * columns + moved.b * rows + moved.c, moved.d * columns + moved.e * rows + moved.f]
             inner = (slice(None), slice(4, -4), slice(4, -4))
-            allowed = 12 if kernel == "nearest" else 2.5  # in metres; a pixel has 10, and its half is 5 in each axis
+            copies = kernel == "nearest" or (kernel == "area" and sizes[0] > 40)  # a pixel that may be half of it away
+            allowed = 12 if copies else 2.5  # metres, of which a pixel has 10 along each axis
             assert np.abs(found - places)[inner].max() <= allowed, (kernel, sizes)
 
 
