@@ -254,12 +254,15 @@ def resized_image(x: Image, request: Request, missing: Missing) -> Image:
 
     is_of_classes = x.mode in CLASSES and request.is_own and not request.own_kernel.sums
     if x.mode in CLASSES and request.is_own and not is_of_classes:
-        problem = f"x has mode {x.mode!r}, whose values are not averaged"
-        raise SpecError(f"{problem}; use kernel='nearest' or 'mode', or x.convert({CONVERTED[x.mode]!r})")
+        content = "indices of a palette" if x.mode == "P" else "a mask of 1 bit"
+        remedy = f"name nearest or mode as --kernel, or convert it to {CONVERTED[x.mode]} first"
+        raise SpecError(f"pixels of mode {x.mode!r} are {content}, which is not averaged; {remedy}")
     if x.mode not in MODES and not is_of_classes:
         raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
     if request.is_own and request.own_kernel is OwnKernel.MODE and len(x.getbands()) > 1:
-        raise SpecError(f"kernel mode takes one band, of classes; x has mode {x.mode!r}: use nearest")
+        raise SpecError(
+            f"kernel mode takes one band, of classes; this image has mode {x.mode!r}: name nearest as --kernel"
+        )
     if missing.nodata is not None or missing.valid:
         raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)

@@ -274,6 +274,8 @@ def _run_own_on_array(file: Path, output: Path, options: RunOptions) -> None:
 
 def _pictures(options: RunOptions) -> Pictures:
     _check_sizes(options)
+    if options.like is None and options.sizes is None and options.scales is None:
+        raise IrInterpError("the output size is missing; give --sizes 224,224 or --scales 0.5")
     return Pictures(
         like=options.like,
         kernel=options.kernel,

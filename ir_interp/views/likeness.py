@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_interp.containers import CLASSES, CONVERTED, MODES, NOTHING, Request, resized_image
-from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.containers import CLASSES, MODES, NOTHING, Request, resized_image
+from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import replacing
 from ir_interp.libraries import load, named
-from ir_interp.plain_text import labels
+from ir_interp.plain_text import flags_stay, labels
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
@@ -93,6 +93,12 @@ class Pictures:
 
     def resize(self, source: Path, destination: Path) -> ResizedFile:
         """Write a resized image or array. Raises IrInterpError for a file that cannot be read, resized or written."""
+        try:
+            return self._resize(source, destination)
+        except (SpecError, ShapeError) as error:  # about an image without a name
+            raise ReadError(str(error), source.name) from None
+
+    def _resize(self, source: Path, destination: Path) -> ResizedFile:
         with image_arrays.opened(source) as picture:
             if self.like is None:
                 image_arrays.check_still(picture, source)
@@ -120,10 +126,6 @@ class Pictures:
         if self.like is not None:
             return picture if picture.mode in MODES else image_arrays.plain(picture, path)
         sums = self.kernel is None or self.kernel.sums
-        if picture.mode in CLASSES and sums:
-            content = "indices of a palette" if picture.mode == "P" else "a mask of 1 bit"
-            remedy = f"use --kernel nearest or --kernel mode, or convert it to {CONVERTED[picture.mode]} first"
-            raise ReadError(f"its pixels are {content}, which are not averaged; {remedy}", path.name)
         if picture.mode == "PA" or (picture.mode in _KEYED and sums and "transparency" in picture.info):
             return picture.convert(_KEYED.get(picture.mode, "RGBA"))
         return picture if picture.mode in (*MODES, *CLASSES) else image_arrays.plain(picture, path)
@@ -159,7 +161,8 @@ def resized_file(item: tuple[Path, Path], pictures: Pictures) -> str:
     source, destination = item
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        pictures.resize(source, destination)
+        with flags_stay():  # this process is a part of a command
+            pictures.resize(source, destination)
     except IrInterpError as error:
         return str(error)
     except Exception as error:  # of one file among thousands

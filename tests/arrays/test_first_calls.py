@@ -164,7 +164,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     ),
     (GREY, ((4, 4), "pillow:bicubc"), {}, "pillow: resample: unknown value 'bicubc'; expected one of BICUBIC, "),
     ("photo.png", ((4, 4),), {}, "x is 'photo.png', a path; open it first"),
-    (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P', whose values are not averaged; "),
+    (Image.new("P", (8, 8)), ((4, 4),), {}, "pixels of mode 'P' are indices of a palette, which is not averaged; "),
     (
         Image.new("L", (8, 8)),
         ((4, 4),),

@@ -161,7 +161,7 @@ def covering_most(x: Array, sizes: tuple[int, int]) -> Array:
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             covers: dict[Any, Fraction] = {}
-            for a, b in zip(*np.nonzero(np.outer(row, column)), strict=True):
+            for a, b in zip(*np.nonzero(np.outer(np.array(row, object), np.array(column, object))), strict=True):
                 covers[x[a, b]] = covers.get(x[a, b], Fraction(0)) + row[a] * column[b]
             y[i, j] = min(covers, key=lambda value: (-covers[value], value))
     return y
@@ -242,9 +242,21 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (np.zeros((4, 4)), {"kernel": "bicubic"}, "kernel is 'bicubic'; expected one of"),
     (np.zeros((4, 4)), {"kernel": "area", "antialias": True}, "antialias has no effect on kernel area"),
     (np.zeros((4, 4)), {"kernel": "area", "like": "pillow:box"}, "kernel has no effect here"),
-    (Image.new("RGB", (4, 4)), {"kernel": "mode"}, "kernel mode takes one band, of classes; x has mode 'RGB'"),
-    (Image.new("P", (4, 4)), {"kernel": "area"}, "x has mode 'P', whose values are not averaged; use kernel='nearest'"),
-    (Image.new("1", (4, 4)), {}, "x has mode '1', whose values are not averaged; use kernel='nearest' or 'mode', or "),
+    (
+        Image.new("RGB", (4, 4)),
+        {"kernel": "mode"},
+        "kernel mode takes one band, of classes; this image has mode 'RGB': use kernel='nearest'",
+    ),
+    (
+        Image.new("P", (4, 4)),
+        {"kernel": "area"},
+        "pixels of mode 'P' are indices of a palette, which is not averaged; use kernel='nearest' or kernel='mode'",
+    ),
+    (
+        Image.new("1", (4, 4)),
+        {},
+        "pixels of mode '1' are a mask of 1 bit, which is not averaged; use kernel='nearest' or kernel='mode', or ",
+    ),
     (np.array([["a"]]), {"kernel": "area"}, "values can be copied (nearest) but not averaged"),
 ]
 
