@@ -64,9 +64,12 @@ def resize(
     """Return ``x`` resized to ``sizes``, or by ``scales``, by a spec or a library call, in the same kind of container.
 
     ``resize(x, (224, 224))`` interpolates between the centres of pixels, like torch's bilinear; with ``antialias`` it
-    averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the values of a library call
-    (``like``), written as for ``ir-interp run --like``: integers to the byte, floats up to their last places.
-    ``resize(x, spec)`` runs a ResizeSpec.
+    averages where it shrinks. ``kernel`` is linear (the default), cubic, area, nearest, lanczos or mode, the value that
+    covers most. Integers of any width are then exact sums, rounded half to even.
+
+    ``resize(x, (224, 224), "pillow:bicubic")`` computes the values of a library call (``like``), written as for
+    ``ir-interp run --like``: integers to the byte, floats up to their last places. ``resize(x, spec)`` runs a
+    ResizeSpec.
 
     ``x`` is a NumPy array of any rank from 1 and any dtype, or an array-like value: floats, bfloat16 (``ml_dtypes``)
     and integers for every kernel, also bool and strings for nearest, which copies values unchanged. The result has its

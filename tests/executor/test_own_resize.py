@@ -242,21 +242,9 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (np.zeros((4, 4)), {"kernel": "bicubic"}, "kernel is 'bicubic'; expected one of"),
     (np.zeros((4, 4)), {"kernel": "area", "antialias": True}, "antialias has no effect on kernel area"),
     (np.zeros((4, 4)), {"kernel": "area", "like": "pillow:box"}, "kernel has no effect here"),
-    (
-        Image.new("RGB", (4, 4)),
-        {"kernel": "mode"},
-        "kernel mode takes one band, of classes; this image has mode 'RGB': use kernel='nearest'",
-    ),
-    (
-        Image.new("P", (4, 4)),
-        {"kernel": "area"},
-        "pixels of mode 'P' are indices of a palette, which is not averaged; use kernel='nearest' or kernel='mode'",
-    ),
-    (
-        Image.new("1", (4, 4)),
-        {},
-        "pixels of mode '1' are a mask of 1 bit, which is not averaged; use kernel='nearest' or kernel='mode', or ",
-    ),
+    (Image.new("RGB", (4, 4)), {"kernel": "mode"}, "of classes; this image has mode 'RGB': name nearest as kernel"),
+    (Image.new("P", (4, 4)), {"kernel": "area"}, "pixels of mode 'P' are indices of a palette, which is not averaged"),
+    (Image.new("1", (4, 4)), {}, "a mask of 1 bit, which is not averaged; name nearest or mode as kernel, or convert"),
     (np.array([["a"]]), {"kernel": "area"}, "values can be copied (nearest) but not averaged"),
 ]
 
