@@ -30,7 +30,7 @@ from ir_interp.plan.moved_coordinates import (
     names_of_bounds,
 )
 from ir_interp.shapes import Array, Shape
-from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
+from ir_interp.specs import Alpha, Arithmetic, OwnKernel, ResizeSpec, own_resize
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,6 +56,7 @@ class Request:
     sizes: Any = None
     scales: Any = None
     axes: Any = None
+    kernel: OwnKernel | str | None = None
     antialias: bool | None = None
     arithmetic: Arithmetic | str | None = None
 
@@ -93,28 +94,51 @@ class Request:
         if axes is None and spec.target is None:
             axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
             spec = spec if axes is None else replace(spec, axes=axes)
-        return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
+        spec = bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
+        return spec if mode not in WITH_ALPHA else self._weighted_by_alpha(spec, dtype)
+
+    def _weighted_by_alpha(self, spec: ResizeSpec, dtype: str) -> ResizeSpec:
+        """Return a spec for an image with alpha, by which own kernels weigh colours."""
+        if not self.is_own or self.own_kernel is OwnKernel.NEAREST:
+            return spec
+        if not self.own_kernel.sums:
+            raise SpecError(f"kernel {self.own_kernel} takes no alpha: colours are no classes; use nearest")
+        if np.dtype(dtype).kind != "u":
+            raise SpecError(f"alpha of {dtype} is not taken; expected unsigned integers")
+        return replace(spec, alpha=Alpha.PREMULTIPLIED)
 
     def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:
         """Return the spec of the call, and its sizes, which may be the second argument."""
         if isinstance(self.spec, ResizeSpec):
             if self.like is not None:
                 raise SpecError("spec and like exclude each other; pass one of them")
-            return self._antialiased(self.spec), self.sizes
+            self._check_not_own()
+            return self.spec, self.sizes
         if self.spec is not None and self.sizes is not None:
             raise SpecError("sizes are passed twice: as the second argument and as sizes=")
         if isinstance(self.spec, str):
             raise misfit(self.spec, "spec", "a ResizeSpec or sizes; pass a library call as like=")
-        spec = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
-        return self._antialiased(spec), self.sizes if self.spec is None else self.spec
+        sizes = self.sizes if self.spec is None else self.spec
+        if self.like is None:
+            return own_resize(self.own_kernel, self.antialias), sizes
+        self._check_not_own()
+        return self.like(dtype, mode), sizes
 
-    def _antialiased(self, spec: ResizeSpec) -> ResizeSpec:
-        if self.antialias is None:
-            return spec
-        if isinstance(self.spec, ResizeSpec) or self.like is not None:
-            raise SpecError("antialias has no effect here: the spec or the library call determines it")
-        is_on = arguments.flag(self.antialias, "antialias")
-        return replace(spec, kernel=Linear(antialias=Antialias.SHRINKING if is_on else Antialias.OFF))
+    @property
+    def own_kernel(self) -> OwnKernel:
+        """The kernel of this program's own resize."""
+        return OwnKernel.LINEAR if self.kernel is None else arguments.member(OwnKernel, self.kernel, "kernel")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is this program's own resize."""
+        return self.like is None and not isinstance(self.spec, ResizeSpec)
+
+    def _check_not_own(self) -> None:
+        """Raise SpecError for arguments of this program's own resize."""
+        for name in ("kernel", "antialias"):
+            if getattr(self, name) is not None:
+                raise SpecError(f"{name} has no effect here: the spec or the library call determines it")
 
     def _named(self, names: Sequence[Any], axes: object) -> tuple[int, ...] | None:
         """Return axes by number; some may be passed by name."""
@@ -211,6 +235,12 @@ def array_of_tensor(x: Tensor) -> Array:
     return np.asarray(x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16))
 
 
+WITH_ALPHA = ("LA", "RGBA")
+"""The modes of Pillow whose last channel is alpha."""
+CLASSES = ("P", "1")
+"""The modes whose values are no intensities, but indices of a palette, or a mask."""
+CONVERTED = {"P": "RGB", "1": "L"}
+"""The mode in which the values of such a mode become intensities."""
 MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 """The modes of Pillow whose values are intensities."""
 
@@ -222,13 +252,28 @@ def resized_image(x: Image, request: Request, missing: Missing) -> Image:
     """
     from PIL.Image import fromarray
 
-    if x.mode not in MODES:
+    is_of_classes = x.mode in CLASSES and request.is_own and not request.own_kernel.sums
+    if x.mode in CLASSES and request.is_own and not is_of_classes:
+        content = "indices of a palette" if x.mode == "P" else "a mask of 1 bit"
+        remedy = f"name nearest or mode as --kernel, or convert it to {CONVERTED[x.mode]} first"
+        raise SpecError(f"pixels of mode {x.mode!r} are {content}, which is not averaged; {remedy}")
+    if x.mode not in MODES and not is_of_classes:
         raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
+    if request.is_own and request.own_kernel is OwnKernel.MODE and len(x.getbands()) > 1:
+        raise SpecError(
+            f"kernel mode takes one band, of classes; this image has mode {x.mode!r}: name nearest as --kernel"
+        )
     if missing.nodata is not None or missing.valid:
         raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)
     spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
-    return fromarray(resize(values, spec), x.mode)
+    y = fromarray(resize(values, spec))
+    palette = x.palette if x.mode == "P" else None
+    if palette is not None:
+        y.putpalette(x.getpalette(palette.mode) or (), palette.mode)
+    if "transparency" in x.info:  # a colour, or an entry of the palette
+        y.info["transparency"] = x.info["transparency"]
+    return y
 
 
 NOTHING = Missing()

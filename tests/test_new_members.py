@@ -52,7 +52,7 @@ _PLACES = {
     "Border": {"ir_interp/plan/formulas.py:within"},
     "Antialias": {
         f"{_MODES}:_widened",
-        "ir_interp/plan/taps.py:_widening",
+        "ir_interp/plan/taps.py:widening",
         "converters/decompose/taps.py:_widening",
     },
     "IntegerRounding": {

@@ -144,11 +144,11 @@ def test_kernels() -> None:
     )
     assert refusal(ResizeSpec, kernel="bilinear") == (
         "kernel: unknown 'bilinear'; expected one of area, box, cubic, gaussian, hamming, lanczos, linear, "
-        "magic, mean, mitchell, nearest; did you mean 'linear'?"
+        "magic, mean, mitchell, mode, nearest; did you mean 'linear'?"
     )
     assert refusal(ResizeSpec, kernel=Linear) == (
         "kernel: Linear is not one of Nearest(rounding='round_prefer_floor'), Linear(), Cubic(a=-0.75), "
-        "Box(), Hamming(), Lanczos(radius=3), Gaussian(), Mitchell(), Magic(year=2021), Area(), Mean()"
+        "Box(), Hamming(), Lanczos(radius=3), Gaussian(), Mitchell(), Magic(year=2021), Area(), Mean(), Mode()"
     )
     assert made(kernel="linear").kernel == Linear()
     assert made(kernel="area", coordinates="asymmetric").kernel == Area()

@@ -29,6 +29,7 @@ from ir_interp.specs import (
     Magic,
     Mean,
     Mitchell,
+    Mode,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -280,7 +281,7 @@ def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
             return replace(spec, kernel=Linear())
         case Cubic() as cubic:
             return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
-        case Nearest() | Box() | Hamming() | Lanczos() | Gaussian() | Mitchell() | Magic() | Area() | Mean():
+        case Nearest() | Box() | Hamming() | Lanczos() | Gaussian() | Mitchell() | Magic() | Area() | Mean() | Mode():
             return spec
         case _:
             assert_never(spec.kernel)

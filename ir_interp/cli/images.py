@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import glob
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,31 +16,50 @@ import typer
 import ir_interp
 from ir_interp.cli import printed_results
 from ir_interp.cli.command_line import with_options
-from ir_interp.cli.printed_results import PreprocessRecord, RunRecord, print_result, printed_form, report_written
+from ir_interp.cli.printed_results import (
+    FolderRecord,
+    PreprocessRecord,
+    RunRecord,
+    print_result,
+    printed_form,
+    report_written,
+)
+from ir_interp.containers import resized
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
-from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_raster, is_tiff
+from ir_interp.files.kinds import IMAGES, WITH_RESIZES, FileKind, is_deep, is_image, is_in_store, is_raster, is_tiff
 from ir_interp.files.memory import check_bytes
-from ir_interp.files.writing import check_outputs, is_folder, replacing
+from ir_interp.files.writing import check_outputs, exists, is_file, is_folder, real, replacing
 from ir_interp.libraries import caveat, is_call, load
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.resize_options import (
     CALL,
+    CALL_OF_FOLDER,
     CALL_ON_STORE,
     IN_MEMORY,
+    OWN_OF_ARRAY,
+    OWN_OF_FOLDER,
+    OWN_OF_IMAGE,
+    OWN_ON_STORE,
     IdentifyOptions,
     PreprocessOptions,
     RunOptions,
 )
 from ir_interp.plain_text import printable, quote_shell
 from ir_interp.resize_op import ResizeOp, choose
-from ir_interp.shapes import Array
+from ir_interp.shapes import Array, Shape
+from ir_interp.specs import OwnKernel
 from ir_interp.views import image_arrays, likeness
+from ir_interp.views.image_arrays import Orientation
+from ir_interp.views.likeness import Pictures
 
 if TYPE_CHECKING:
     from ir_interp.large.stores import Request
 
 RUN_EXAMPLES = """
+ir-interp run photo.jpg --scales 0.5 --output half.jpg
+ir-interp run dem.tif --scales 0.25 --kernel area --output quarter.tif
+ir-interp run photos/ --size 224,224 --to .jpg --jobs 2 --output small/
 ir-interp run layer.xml --input x.npy --output y.npy
 ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
 ir-interp run layer.xml --input photo.png --output small.png
@@ -49,49 +71,51 @@ ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output s
 
 @with_options(RunOptions)
 def run(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it; with --like, the image."),
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES", help="The image, array or store; images, or a folder of them; or a file with a resize."
+        ),
     ],
-    extra: Annotated[Path | None, typer.Argument(metavar="INPUT", hidden=True)] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")
-    ] = None,
-    *,
+        Path,
+        typer.Option("--output", metavar="PATH", help="Array (.npy), image, .zarr or folder to write. Required."),
+    ],
     options: RunOptions,
-) -> None:
+) -> int:
     """Resize an array, image or Zarr store.
 
-    FILE holds the resize. With --like, FILE is an image, and is resized as by a library.
+    An image, array or store is resized by --kernel, or with --like as by a library. A layer or model holds the resize
+    of --input. Images of a folder, or several, become images of the folder --output.
 
     A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
     stopped.
     """
     printed_form(options)  # which refuses options that exclude each other
-    if extra is not None:
-        named = output or Path("resized.npy")
-        call = quote_shell("ir-interp", "run", str(file), "--input", str(extra), "--output", str(named))
-        raise IrInterpError(f"{extra}: a second FILE; expected the array or image that is resized as --input: {call}")
-    if output is None:
-        raise IrInterpError("--output is missing: the array (.npy), image or .zarr to write")
+    if is_of_many(files):
+        _check_are_images(files, output)
+        return _run_folder(files, output, options)
     # Both orders of a call and an image are one case from here on.
-    file, options = _as_call(file, options)
+    file, options = _as_call(files[0], options)
+    if options.like is None and options.source is None and _holds_pixels(file):
+        _run_own(file, output, options)
+        return 0
     if options.like is not None and is_on_disk(file, output):
         _check_stored("FILE", file, output)
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
         _run_call_on_store(options.like, file, output, options)
-        return
+        return 0
     if options.like is not None:
         check_place(options, CALL, f"with --like, which resizes {file.name}", _elsewhere(file, output))
         _run_call(options.like, file, output, options)
-        return
+        return 0
     source = options.source
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
     if is_on_disk(source, output):
         _check_stored("--input", source, output)
         _run_store(_resize(file, options), source, output, options)
-        return
+        return 0
     check_place(options, IN_MEMORY, f"on {source.name}, which is not a .zarr store")
     check_outputs([output], [file, source])
     op = _resize(file, options)
@@ -108,7 +132,13 @@ def run(
         )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    _report(op.name or op.where, source, x, output, y, options)
+    _report(op.name or op.where, source, x.shape, output, y.shape, y.dtype.name, options)
+    return 0
+
+
+def _holds_pixels(path: Path) -> bool:
+    """Return whether a path names an image, an array or a store, not a file with a resize."""
+    return is_image(path) or is_in_store(path) or FileKind.of(path) is FileKind.ARRAY
 
 
 def is_on_disk(source: Path, output: Path) -> bool:
@@ -153,17 +183,20 @@ def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) ->
     _write_store(request, op.name or op.where, options)
 
 
-def _run_call_on_store(like: str, source: Path, output: Path, options: RunOptions) -> None:
-    """Resize a store as a call of an image library."""
+def _run_call_on_store(like: str | None, source: Path, output: Path, options: RunOptions) -> None:
+    """Resize a store as a call of an image library, or by a kernel of this program."""
     from ir_interp.containers import Request as Call
     from ir_interp.large.stores import Request, spec_for
     from ir_interp.public.images import call_of
 
     _check_sizes(options)
-    call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
+    call = likeness.own_request(options.kernel, options.sizes, options.scales, options.dims)
+    if like is not None:
+        call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
     spec, dtype = spec_for(source, output, call)
     request = Request(source=source, destination=output, spec=spec)
-    _write_store(request, like, options, caveat(load(like, dtype=dtype)))
+    name = like or _own_name(options.kernel)
+    _write_store(request, name, options, caveat(load(like, dtype=dtype)) if like else "")
 
 
 def _write_store(request: Request, name: str, options: RunOptions, caveat: str = "") -> None:
@@ -207,8 +240,163 @@ def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
     return scales[0] if scales is not None and len(scales) == 1 else scales
 
 
+def _run_own(file: Path, output: Path, options: RunOptions) -> None:
+    """Resize an image, an array or a store by a kernel of this program."""
+    why = f"on {file.name}, which is resized without --like"
+    if is_on_disk(file, output) or (is_tiff(file) and is_tiff(output) and is_deep(file)):
+        _check_stored("FILE", file, output)
+        check_place(options, OWN_ON_STORE, why)
+        _run_call_on_store(None, file, output, options)
+        return
+    is_array = FileKind.of(file) is FileKind.ARRAY
+    elsewhere = _elsewhere(file, output)
+    check_place(options, OWN_OF_ARRAY if is_array else OWN_OF_IMAGE, why, (OWN_ON_STORE, elsewhere[1]))
+    if is_array:
+        _run_own_on_array(file, output, options)
+    else:
+        _run_picture(file, output, options)
+
+
+def _own_name(kernel: OwnKernel | None) -> str:
+    return f"own:{kernel or OwnKernel.LINEAR}"
+
+
+def _run_own_on_array(file: Path, output: Path, options: RunOptions) -> None:
+    check_outputs([output], [file])
+    x = image_arrays.array(file)
+    _check_format(output, x.dtype)
+    request = likeness.own_request(options.kernel, options.sizes, options.scales, options.dims)
+    with printed_results.progress_bar(options.quiet, "resizing"):
+        y = resized(np.asarray(x), request, Missing.of(options.nodata, options.valid))
+    with replacing(output) as (temporary,):
+        likeness.write(temporary, y)
+    _report(_own_name(options.kernel), file, x.shape, output, y.shape, y.dtype.name, options)
+
+
+def _pictures(options: RunOptions) -> Pictures:
+    _check_sizes(options)
+    if options.like is None and options.sizes is None and options.scales is None:
+        raise IrInterpError("the output size is missing; give --sizes 224,224 or --scales 0.5")
+    return Pictures(
+        like=options.like,
+        kernel=options.kernel,
+        sizes=options.sizes,
+        scales=options.scales,
+        orientation=options.orientation or Orientation.KEEP,
+        quality=options.quality,
+    )
+
+
+def _run_picture(file: Path, output: Path, options: RunOptions) -> None:
+    """Resize an image file."""
+    pictures = _pictures(options)
+    check_outputs([output], [file])
+    with printed_results.progress_bar(options.quiet, "resizing"):
+        made = pictures.resize(file, output)
+    name = _own_name(options.kernel) if made.op is None else f"{made.op.dialect} {made.op.version}, {options.like}"
+    told = "" if made.op is None else caveat(made.op)
+    _report(name, file, made.before, output, made.after, made.dtype, options, told)
+
+
+def _check_are_images(files: Sequence[Path], output: Path) -> None:
+    """Raise IrInterpError for a file with a resize and the array for it, which has an option of its own."""
+    if len(files) == 2 and FileKind.of(files[0]) in WITH_RESIZES:
+        call = quote_shell("ir-interp", "run", str(files[0]), "--input", str(files[1]), "--output", str(output))
+        raise IrInterpError(
+            f"{files[1]}: a second FILE; expected the array or image that is resized as --input: {call}"
+        )
+
+
+def is_of_many(files: Sequence[Path]) -> bool:
+    """Return whether arguments stand for many images: several, a folder that is no store, or a pattern."""
+    if len(files) > 1:
+        return True
+    (path,) = files
+    return (is_folder(path) and not is_in_store(path)) or (is_pattern(path) and not exists(path))
+
+
+def is_pattern(path: Path) -> bool:
+    """Return whether a path is a pattern of names, as in ``photos/*.jpg``."""
+    return glob.has_magic(str(path))
+
+
+def _run_folder(files: Sequence[Path], output: Path, options: RunOptions) -> int:
+    """Resize many images into a folder; name those that cannot be, after all others are done."""
+    from ir_interp.converters import workers
+
+    place = CALL_OF_FOLDER if options.like else OWN_OF_FOLDER
+    check_place(options, place, "on several images")
+    pictures, items = _pictures(options), _destinations(files, output, options.to)
+    errors: dict[Path, str] = {}
+    question = workers.Question(function="ir_interp.views.likeness:resized_file", setting=pictures)
+    paths = list(items.items())
+    with printed_results.progress_bar(options.quiet, "resizing") as report_progress:
+        for done, (number, answer) in enumerate(workers.each(question, paths, options.jobs or 1), start=1):
+            if answer:
+                errors[paths[number][0]] = str(answer)
+            report_progress("images", done, len(paths))
+    record = FolderRecord(
+        resize=options.like or _own_name(options.kernel),
+        destination=str(output),
+        images=len(paths) - len(errors),
+        errors=tuple(errors[path] for path in sorted(errors)),
+    )
+    report_written(record, options)
+    for error in record.errors:
+        print(f"error: {printable(error)}", file=sys.stderr)
+    return 2 if errors else 0
+
+
+def _destinations(files: Sequence[Path], output: Path, to: str | None) -> dict[Path, Path]:
+    """Return the file to write for each image: its name below the folder, pattern or argument that holds it.
+
+    Raises IrInterpError if there are no images, for two of one name, and where an input would be overwritten.
+    """
+    suffix = None if to is None else f".{to.lstrip('.')}".lower()
+    if suffix is not None and suffix not in IMAGES and suffix != FileKind.ARRAY.value:
+        raise IrInterpError(f"--to {to!r}: expected one of {', '.join(sorted((*IMAGES, FileKind.ARRAY.value)))}")
+    if output.suffix and not is_folder(output):
+        raise IrInterpError(f"--output {output.name!r} is the name of a file; expected that of a folder")
+    found = [pair for path in files for pair in _images_of(path)]
+    if not found:
+        names = ", ".join(map(str, files))
+        raise IrInterpError(f"{names}: no image; expected files that end in {', '.join(sorted(IMAGES))}")
+    named: dict[Path, Path] = {}
+    for source, relative in found:
+        made = output / (relative if suffix is None else relative.with_suffix(suffix))
+        if made in named and named[made] != source:
+            raise IrInterpError(f"{source} and {named[made]} would both become {made}; resize them to two folders")
+        named[made] = source
+    sources = {real(source) for source in named.values()}
+    for made in named:
+        if real(made) in sources:
+            raise IrInterpError(f"{made} is an input and would be overwritten; choose another folder")
+    return {source: made for made, source in named.items()}
+
+
+def _images_of(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the images that an argument stands for, each with its name below the folder of the output."""
+    if is_folder(path):
+        yield from ((file, file.relative_to(path)) for file in sorted(path.rglob("*")) if _is_listed(file))
+    elif is_pattern(path) and not exists(path):
+        yield from ((file, Path(file.name)) for file in map(Path, _matches(path)) if _is_listed(file))
+    else:
+        yield path, Path(path.name)
+
+
+def _matches(pattern: Path) -> list[str]:
+    return sorted(glob.glob(str(pattern)))  # noqa: PTH207 (a pattern may also be of folders)
+
+
+def _is_listed(path: Path) -> bool:
+    return is_image(path) and is_file(path)
+
+
 def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     """Resize an image as a call of an image library."""
+    if FileKind.of(file) is not FileKind.ARRAY:
+        _run_picture(file, output, options)
+        return
     _check_sizes(options)
     check_outputs([output], [file])
     x, mode = likeness.read(file)
@@ -218,17 +406,26 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
         y = likeness.resized(op, x, options.sizes, options.scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
-    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options, caveat(op))
+    _report(f"{op.dialect} {op.version}, {like}", file, x.shape, output, y.shape, y.dtype.name, options, caveat(op))
 
 
-def _report(name: str, source: Path, x: Array, output: Path, y: Array, options: RunOptions, caveat: str = "") -> None:
+def _report(
+    name: str,
+    source: Path,
+    before: Shape,
+    output: Path,
+    after: Shape,
+    dtype: str,
+    options: RunOptions,
+    caveat: str = "",
+) -> None:
     record = RunRecord(
         resize=name,
         source=str(source),
-        source_shape=x.shape,
+        source_shape=before,
         destination=str(output),
-        shape=y.shape,
-        dtype=y.dtype.name,
+        shape=after,
+        dtype=dtype,
         caveat=caveat,
     )
     report_written(record, options)

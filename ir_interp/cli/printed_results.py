@@ -45,7 +45,7 @@ _RECORDS = {
     "inspect": ("ir_interp.cli.explanation:Inspected",),
     "plot": ("ir_interp.cli.printed_results:PlotRecord",),
     "preprocess": ("ir_interp.cli.printed_results:PreprocessRecord",),
-    "run": ("ir_interp.cli.printed_results:RunRecord",),
+    "run": ("ir_interp.cli.printed_results:RunRecord", "ir_interp.cli.printed_results:FolderRecord"),
     "reproduce": (
         "ir_interp.converters.reproduce.reproduction:Reproduced",
         "ir_interp.converters.reproduce.conformance_kit:Kit",
@@ -192,6 +192,22 @@ class RunRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRecord(Record):
+    """Many resized images: how many were written to a folder, and why others were not."""
+
+    resize: str
+    destination: str
+    images: int
+    errors: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The counts, in one line."""
+        failed = f", {count(len(self.errors), 'file')} with errors" if self.errors else ""
+        return f"{self.resize}: {count(self.images, 'image')}{failed}, {self.destination}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlotRecord(Record):
     """A picture of a resize of ``source``; ``what`` is the value of the option of this name."""
 
@@ -221,7 +237,7 @@ class PreprocessRecord(Record):
         return f"wrote {self.destination}: input {self.input!r}, {self.dtype} [{', '.join(map(str, self.shape))}]"
 
 
-def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: object) -> None:
+def report_written(record: RunRecord | FolderRecord | PlotRecord | PreprocessRecord, options: object) -> None:
     """Print a record as the options of its command ask."""
     print_result(printed_form(options), record, lambda: print(printable(record.text)))
 

@@ -7,7 +7,7 @@ sums of 8 bits, copies, and sums of floats and of 16-bit numbers as jobs; last t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -67,7 +67,7 @@ from ir_interp.plan.integer_sums import (
 from ir_interp.plan.library_passes import is_of_ipp, passes
 from ir_interp.plan.taps import BYTES_A_TAP, Plan, Taps, count, is_long, window_taps
 from ir_interp.shapes import Shape
-from ir_interp.specs import Alpha, IntegerRounding, Nearest
+from ir_interp.specs import Alpha, IntegerRounding, Integers, Mode, Nearest
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` allocates."""
@@ -114,7 +114,8 @@ class Case:
         self.bound, self.piece, self.dtype, self.spec = bound, piece, dtype, bound.spec
         self.padded: Shape = tuple(stop - start for start, stop in piece.inputs)
         self.copies = isinstance(bound.spec.kernel, Nearest)
-        self.work = dtype if self.copies else _working_dtype(dtype)
+        self.counts = isinstance(bound.spec.kernel, Mode)
+        self.work = dtype if self.copies or self.counts or self.is_rational else _working_dtype(dtype)
 
     @property
     def is_premultiplied(self) -> bool:
@@ -124,7 +125,13 @@ class Case:
     @property
     def averages_integers(self) -> bool:
         """Whether sums are rounded to integers."""
-        return self.dtype.kind in "iu" and not self.copies
+        return self.dtype.kind in "iu" and not self.copies and not self.counts
+
+    @property
+    def is_rational(self) -> bool:
+        """Whether sums of integers, or of bool as 0 and 1, are exact."""
+        is_exact = self.spec.rounds is Integers.RATIONAL and self.dtype.kind in "iub"
+        return is_exact and not self.copies and not self.counts
 
     @cached_property
     def rounding(self) -> IntegerRounding:
@@ -134,6 +141,8 @@ class Case:
     @cached_property
     def exact_sums(self) -> tuple[WholeSum, ...]:
         """The uint8 resize as integer sums; empty if it is of another kind."""
+        if self.is_rational and self.is_premultiplied:
+            return ()
         once = at_once(self.bound, self.piece, self.dtype.name)
         return (once,) if once else in_passes(self.bound, self.piece, self.dtype.name) or ()
 
@@ -405,13 +414,21 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRou
     16-bit numbers are summed as float32; integers among them are rounded.
     """
     taps = {axis: distinct(axis_taps) for axis, axis_taps in taps_by_axis(bound, piece).items()}
-    if dtype.name not in (*_NARROW, "float32", "float64") or all(tap.weights is None for tap in taps.values()):
+    if dtype.name not in (*_NARROW, "float32", "float64"):
         return ()
-    if not all(map(_is_dense, taps.values())):
+    ordered = {axis.axis: taps[axis.axis] for axis in axes_in_order(bound)}
+    return jobs_of_sums(ordered, lengths_of(piece), dtype, _numbers(dtype, rounding))
+
+
+def jobs_of_sums(
+    taps: Mapping[int, Taps], shape: Shape, dtype: np.dtype[Any], numbers: _Numbers | None = None
+) -> tuple[Job, ...]:
+    """Return sums by distinct taps along axes in order, of arrays of a shape and a type, by default kept in it."""
+    if not all(map(_is_dense, taps.values())) or all(tap.weights is None for tap in taps.values()):
         return ()
-    numbers, shape, jobs = _numbers(dtype, rounding), lengths_of(piece), []
-    windows = {axis: _windows(taps[axis], lengths_of(piece)[axis], axis, numbers.work) for axis in taps}
-    for group in _groups([axis.axis for axis in axes_in_order(bound)], shape):
+    numbers, jobs = numbers or _Numbers(dtype, Kept()), []
+    windows = {axis: _windows(taps[axis], shape[axis], axis, numbers.work) for axis in taps}
+    for group in _groups(list(taps), shape):
         job = _job([windows[axis] for axis in group], shape, numbers)
         if job is None:
             return ()
@@ -489,6 +506,8 @@ _EIGHT_BITS = ("uint8", "int8")
 def jobs_of(case: Case) -> tuple[Job, ...]:
     """Return a case as a sequence of loop jobs; empty if there are no such loops."""
     bound, piece, dtype = case.bound, case.piece, case.dtype
+    if case.counts or (case.is_rational and not case.exact_sums):
+        return ()
     if case.is_premultiplied:  # a piece reads all channels, but its output may have fewer
         return ()
     if case.copies:

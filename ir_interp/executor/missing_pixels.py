@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ir_interp import arguments
 from ir_interp.errors import SpecError
 from ir_interp.executor import definition
-from ir_interp.executor.cases import piece_of
+from ir_interp.executor.cases import Case, piece_of
 from ir_interp.executor.definition import store
+from ir_interp.executor.exact_weights import ExactSums, most_covered
 from ir_interp.executor.resize import planned, prepared
 from ir_interp.plan.integer_sums import Piece
 from ir_interp.plan.taps import Plan
@@ -97,6 +98,12 @@ def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid:
     check(bound)
     there = ~missing
     filled = np.where(there, x, np.zeros((), x.dtype))  # a missing pixel may be NaN, and 0 * NaN is NaN
+    exact = _exact(filled, there, bound, piece)
+    if exact is not None:
+        y, shares = exact
+        gone = (shares < 1) & ((shares < valid) | (shares < _LEAST))
+        y[gone] = 0
+        return y, gone
     y = prepared(bound, piece, x.dtype).run(filled, None)
     lacking = definition.marked(missing, bound, piece)
     if not lacking.any() or isinstance(bound.spec.kernel, Nearest):
@@ -110,6 +117,20 @@ def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid:
     rounds = bound.spec.rounds
     store(means, stored, rounds if isinstance(rounds, IntegerRounding) else IntegerRounding.HALF_EVEN)
     return np.where(lacking, stored, y), gone
+
+
+def _exact(x: Array, there: NDArray[np.bool_], bound: Plan, piece: Piece) -> tuple[Array, Array] | None:
+    """Return outputs of the available pixels and the shares of these, by exact weights; None for other resizes."""
+    case = Case(bound, piece, x.dtype)
+    y = np.empty(piece.shape, x.dtype)
+    if case.counts:
+        return y, most_covered(x, bound, piece, y, there)
+    if not case.is_rational:
+        return None
+    if there.all():
+        return prepared(bound, piece, x.dtype).run(x, y), np.ones(y.shape)
+    sums = ExactSums(bound, piece)
+    return y, sums.run_weighted(x, there.astype(np.uint8), y, sums)
 
 
 def check(bound: Plan) -> None:

@@ -76,7 +76,7 @@ class Prepared:
         alone = piece if sums_neighbours else piece.without_neighbours(bound)
         self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
         self._own = None if alone == piece else alone.within(piece)
-        self._sums_floats = dtype.kind not in "iub" and not self._case.copies
+        self._sums_floats = dtype.kind not in "iub" and not self._case.copies and not self._case.counts
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
         of_all = self._case.is_in_passes and needs_all_taps(bound)

@@ -20,6 +20,7 @@ import numpy as np
 from ir_interp.executor import byte_proposals, definition, library_sums, ordered_sums, tiles
 from ir_interp.executor.cases import Case
 from ir_interp.executor.definition import axes_in_order, rounded, store
+from ir_interp.executor.exact_weights import ExactSums, most_covered
 from ir_interp.executor.stages import tap_sum
 from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.integer_sums import Piece, WholeSum, Windows, in_lowest_terms, taps_by_axis
@@ -304,6 +305,37 @@ def _runtime_integer_sums(case: Case) -> Run | None:
     return run if steps else None
 
 
+def _value_that_covers_most(case: Case) -> Run | None:
+    if not case.counts:
+        return None
+
+    def run(x: Array, y: Array) -> None:
+        most_covered(x, case.bound, case.piece, y)
+
+    return run
+
+
+def _exact_sums(case: Case) -> Run | None:
+    if not case.is_rational:
+        return None
+    if not case.is_premultiplied:
+        return ExactSums(case.bound, case.piece).run
+    channels = case.padded[-1]
+    of_colours, of_alpha = (
+        ExactSums(case.bound, replace(case.piece, **{side: (*edges[:-1], (0, count)) for side, edges in sides.items()}))
+        for sides in [{"outputs": case.piece.outputs, "inputs": case.piece.inputs}]
+        for count in (channels - 1, 1)
+    )
+
+    def run(x: Array, y: Array) -> None:
+        whole = np.empty((*y.shape[:-1], channels), y.dtype)
+        of_alpha.run(x[..., -1:], whole[..., -1:])
+        of_colours.run_weighted(x[..., :-1], x[..., -1:], whole[..., :-1], of_alpha)
+        y[...] = whole[..., slice(*case.piece.outputs[-1])]
+
+    return run
+
+
 def _tap_sums(case: Case) -> Run:
     piece = of_channels(case.piece) if case.is_premultiplied else case.piece
     taps = taps_by_axis(case.bound, piece)
@@ -335,5 +367,7 @@ STRATEGIES = (
     Strategy("float proposal and ordered re-sum", _ordered_proposal),  # bytes that a library sums in floats, in order
     Strategy("library passes", _library_passes),  # the other integers of image libraries
     Strategy("runtime-ordered integer sums", _runtime_integer_sums),  # integers as in onnxruntime and OpenVINO
+    Strategy("value that covers most", _value_that_covers_most),
+    Strategy("exact sums", _exact_sums),  # integers of this program's own resize, where the sums of bytes are not exact
     Strategy("tap sums in tiles", _tap_sums),  # copies, floats, and integers that are rounded once
 )

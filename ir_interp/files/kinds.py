@@ -318,6 +318,8 @@ _EXTRA, _UNSPECIFIED, _ASSOCIATED = 338, 0, 1  # ExtraSamples: no alpha, and alp
 _PHOTOMETRIC, _SAMPLES = 262, 277  # PhotometricInterpretation, SamplesPerPixel
 _COLOURS = {0: 1, 1: 1, 2: 3}  # samples of a pixel without extra ones, of both kinds of grey and of RGB
 _GEO = frozenset((33550, 33922, 34264, 34735))  # ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory
+_BITS, _FORMAT, _UNSIGNED, _BITS_OF_BYTE = 258, 339, 1, 8  # BitsPerSample, SampleFormat
+_PNG, _END_OF_HEAD, _GREY = b"\x89PNG", 26, 0  # its header ends with the bits of a sample, and what samples are
 _SHORT, _BYTES_OF_SHORT = 3, 2  # the type of numbers of 16 bits
 _MOST_ENTRIES = 2**12  # of a directory; a damaged header may claim more than the file holds
 _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bomb
@@ -331,6 +333,28 @@ def is_raster(path: Path) -> bool:
     tags = _tags_of(path)
     is_large = tags.get(_WIDTH, 0) * tags.get(_HEIGHT, 0) > _MOST_PIXELS
     return is_large or bool(_GEO & tags.keys()) or _further_bands(tags) > 0
+
+
+def is_deep(path: Path) -> bool:
+    """Return whether the pixels of a TIFF file are other numbers than unsigned ones of 8 bits or less.
+
+    Returns False for any other file. Raises OSError as ``is_raster``.
+    """
+    tags = _tags_of(path)
+    return tags.get(_BITS, 1) > _BITS_OF_BYTE or tags.get(_FORMAT, _UNSIGNED) != _UNSIGNED
+
+
+def loses_bits(path: Path) -> bool:
+    """Return whether Pillow would cut the colours of a file to 8 bits: those of 16 bits, in PNG and TIFF.
+
+    Raises OSError if the file cannot be read.
+    """
+    with opened(path) as file:
+        head = file.read(_END_OF_HEAD)
+    if head.startswith(_PNG):
+        return len(head) == _END_OF_HEAD and head[-2] > _BITS_OF_BYTE and head[-1] != _GREY
+    tags = _tags_of(path)
+    return tags.get(_BITS, 1) > _BITS_OF_BYTE and tags.get(_SAMPLES, 1) > 1
 
 
 def further_bands(path: Path) -> int:

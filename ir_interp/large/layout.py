@@ -42,7 +42,8 @@ _NONE = Missing()
 class Work:
     """A resize with a known target, for a chunked array of a shape and an element type.
 
-    Some of its pixels may be ``missing``; ``is_masked`` means that its chunks have masks.
+    Some of its pixels may be ``missing``; ``is_masked`` means that its chunks have masks. ``has_mask_band`` means that
+    the last entry of the first axis is a mask of all others, not 0 where pixels are there; chunks hold all of them.
     """
 
     spec: ResizeSpec
@@ -51,6 +52,7 @@ class Work:
     chunks: Chunks
     missing: Missing = _NONE
     is_masked: bool = False
+    has_mask_band: bool = False
 
     @property
     def out_shape(self) -> Shape:
@@ -59,9 +61,19 @@ class Work:
 
     def resized(self, x: Array, piece: Slices) -> Array:
         """Return a piece of the output from the part of the input that it needs."""
+        if self.has_mask_band:
+            return self._resized_with_mask_band(x, piece)
         if self.is_masked or self.missing.nodata is not None:
             return missing_pixels.resize(x, self.spec, self.missing, piece, self.shape)
         return resize(x, self.spec, region=piece, whole=self.shape)
+
+    def _resized_with_mask_band(self, x: Array, piece: Slices) -> Array:
+        bands, *others = self.shape
+        of_bands = (slice(0, bands - 1), *piece[1:])
+        masked = np.ma.MaskedArray(x[:-1], np.broadcast_to(x[-1:] == 0, x[:-1].shape))
+        y = missing_pixels.resize(masked, self.spec, self.missing, of_bands, (bands - 1, *others))
+        is_there = ~np.ma.getmaskarray(y)[:1]
+        return np.concatenate([np.ma.getdata(y), is_there.astype(self.dtype)])
 
 
 Index = TypeVar("Index")

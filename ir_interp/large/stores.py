@@ -289,7 +289,9 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
         elif image is not None:
             zarr_arrays.describe_pyramid(partial, image, works, source.zarr_format)
         journal.finish(result, request.destination)
-    return source.shape, array.shape
+    has_mask = isinstance(source, Raster) and source.has_mask
+    before, after = ((shape[0] - has_mask, *shape[1:]) for shape in (source.shape, array.shape))
+    return before, after
 
 
 def opened(path: Path, destination: Path) -> Source:
@@ -305,12 +307,17 @@ def spec_for(source: Path, destination: Path, call: Call) -> tuple[ResizeSpec, s
         if isinstance(image, Raster) and call.axes is None:
             call = replace(call, axes=image.names[1:])
         mode = image.mode if isinstance(image, Raster) else None
+        if isinstance(image, Raster) and call.is_own and image.alpha == image.profile["count"]:
+            mode = "RGBA"  # colours and alpha, however many colours there are
         return call.bound(image.shape, image.dtype.name, names=image.names, mode=mode), image.dtype.name
 
 
 def _layouts(request: Request, source: Source) -> Iterator[Layout]:
     """Yield the resize of each level and its chunks; for a pyramid, a copy comes first."""
     shape, chunk_shape = source.shape, source.chunks
+    has_mask = isinstance(source, Raster) and source.has_mask
+    if has_mask and request.levels is not None:
+        raise SpecError("levels of a raster with a mask are not written; run each level by itself, or use nodata")
     if request.levels is not None:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
         work = Work(replace(copy, target=Sizes(shape)), shape, source.dtype, regular(shape, chunk_shape))
@@ -318,9 +325,10 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
     for level in range(1, 1 + (request.levels or 1)):
         bound = planned(request.spec, shape, **request.target)
         _check_axes(shape, bound.out_shape, level if request.levels else None)
-        if request.missing.nodata is not None:
+        if request.missing.nodata is not None or has_mask:
             missing_pixels.check(bound)
-        work = Work(bound.spec, shape, source.dtype, regular(shape, chunk_shape), request.missing)
+        chunks = regular(shape, chunk_shape)
+        work = Work(bound.spec, shape, source.dtype, chunks, request.missing, has_mask_band=has_mask)
         chunk_shape = lengths_of_chunks(work, chunk_shape, request.memory)
         chunk_shape = source.aligned(chunk_shape)
         yield Layout(work, regular(bound.out_shape, chunk_shape))

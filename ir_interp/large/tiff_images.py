@@ -223,11 +223,18 @@ class Raster:
     chunks: Shape
     idle: list[Any]
     resources: ExitStack
+    masks: list[Any] | None = None
+    """Datasets whose first band is the mask of all bands: those of ``idle``, or of a file beside; None without one."""
 
     @property
     def shape(self) -> Shape:
-        """The number of bands, rows and columns."""
-        return self.profile["count"], self.profile["height"], self.profile["width"]
+        """The number of bands, rows and columns; a mask is one more band, the last."""
+        return self.profile["count"] + self.has_mask, self.profile["height"], self.profile["width"]
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether a mask marks missing pixels."""
+        return self.masks is not None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -269,8 +276,10 @@ class Raster:
         bands, *window = piece
         dataset = self.idle.pop()
         try:
-            numbers = list(range(bands.start + 1, bands.stop + 1))
-            values[...] = dataset.read(numbers, window=Window.from_slices(*window))
+            numbers = list(range(bands.start + 1, min(bands.stop, self.profile["count"]) + 1))
+            values[: len(numbers)] = dataset.read(numbers, window=Window.from_slices(*window))
+            if len(numbers) < len(values):
+                values[-1] = self._mask(dataset, Window.from_slices(*window)) != 0
         except MemoryError:
             raise
         except Exception as error:  # of any codec
@@ -278,6 +287,16 @@ class Raster:
             raise ReadError(f"a block cannot be read: {problem}", str(self.path)) from None
         finally:
             self.idle.append(dataset)
+
+    def _mask(self, dataset: Any, window: Any) -> Array:
+        """Return a piece of the mask, which is in the dataset or in a file beside it."""
+        if self.masks is None or self.masks is self.idle:
+            return np.asarray(dataset.read_masks(1, window=window))
+        beside = self.masks.pop()
+        try:
+            return np.asarray(beside.read(1, window=window))
+        finally:
+            self.masks.append(beside)
 
     def close(self) -> None:
         """Close the file."""
@@ -295,8 +314,8 @@ class Raster:
 def opened_raster(path: Path) -> Raster:
     """Return a GeoTIFF file.
 
-    Raises ReadError for another file, and for rasters whose pixels are not numbers to be averaged: indices of a
-    palette, or values beside a mask; IrInterpError without rasterio.
+    Raises ReadError for another file, and for rasters whose pixels are indices of a palette; IrInterpError without
+    rasterio.
     """
     try:
         import rasterio
@@ -311,7 +330,11 @@ def opened_raster(path: Path) -> Raster:
             _check(idle[0], path)
             check_neighbours(path, is_placed=not idle[0].transform.is_identity)
             profile, alpha, chunks = idle[0].profile, _alpha(idle[0]), _chunks(idle[0])
-        return Raster(path, name, profile, alpha, chunks, idle, stack.pop_all())
+            masks = idle if _has_mask(idle[0]) else _masks_beside(path, idle[0], stack)
+            if masks is not None:
+                _check_mask(idle[0], path)
+                chunks = (idle[0].count + 1, *chunks[1:])
+        return Raster(path, name, profile, alpha, chunks, idle, stack.pop_all(), masks)
 
 
 def _dataset(name: str) -> DatasetReader:
@@ -323,14 +346,11 @@ def _dataset(name: str) -> DatasetReader:
 
 def _check(dataset: Any, path: Path) -> None:
     """Raise ReadError for a raster whose pixels are not plain numbers, or whose place is not a geotransform."""
-    from rasterio.enums import ColorInterp, MaskFlags
+    from rasterio.enums import ColorInterp
 
     problems = {
         "its pixels are indices of a palette; `gdal_translate -expand rgb` makes colours of them": (
             ColorInterp.palette in dataset.colorinterp
-        ),
-        "a mask marks its missing pixels; expected a nodata value": any(
-            MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums
         ),
         "its colours are multiplied by alpha already, which a written file would not say; expected plain colours": (
             has_multiplied_colours(path)  # GDAL before 3.11 does not report it
@@ -340,6 +360,9 @@ def _check(dataset: Any, path: Path) -> None:
         "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
         "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
         "it has subdatasets; expected one image": bool(dataset.subdatasets),
+        "it is OME-TIFF, whose description would no longer fit; expected --output to end in .zarr": (
+            "<OME" in dataset.tags().get("TIFFTAG_IMAGEDESCRIPTION", "")
+        ),
         "it names another file for its overviews, which is not read; expected none": any(
             dataset.tags(number, ns=domain)
             for domain in ("OVERVIEWS", "ProxyOverviewRequest")
@@ -349,6 +372,37 @@ def _check(dataset: Any, path: Path) -> None:
     for problem, holds in problems.items():
         if holds:
             raise ReadError(problem, str(path))
+
+
+def _has_mask(dataset: Any) -> bool:
+    from rasterio.enums import MaskFlags
+
+    return any(MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums)
+
+
+def _check_mask(dataset: Any, path: Path) -> None:
+    """Raise ReadError for a raster with a mask whose pixels may be missing for another reason as well."""
+    if any(value is not None for value in dataset.nodatavals):
+        raise ReadError("it has both a mask and a nodata value; expected one of them", str(path))
+    if _alpha(dataset) is not None:
+        raise ReadError("it has both a mask and alpha; expected one of them", str(path))
+
+
+def _masks_beside(path: Path, dataset: Any, stack: ExitStack) -> list[Any] | None:
+    """Return the datasets of a mask beside a GeoTIFF, a GeoTIFF itself; None if there is no such file."""
+    masks = list(_beside(path, _MASKS))
+    if not masks:
+        return None
+    mask = masks[0]
+    if not is_beside(mask, path):
+        raise ReadError(f"{mask.name} is outside its folder and is not read", str(path))
+    name = name_of(stack.enter_context(opened(mask)))
+    datasets = [stack.enter_context(_dataset(name)) for _ in range(os.cpu_count() or 1)]
+    found, expected = datasets[0], (1, *dataset.shape)
+    if len(masks) > 1 or (found.count, *found.shape) != expected or found.dtypes[0] != "uint8":
+        expected_text = "x".join(map(str, expected))
+        raise ReadError(f"{mask.name} is not one mask of its bands; expected uint8 of {expected_text}", str(path))
+    return datasets
 
 
 def _alpha(dataset: Any) -> int | None:
@@ -418,6 +472,7 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
         f"GTIFF_DIR:1:{source.name}" if level == source.path else f'ZARR:"{level.absolute()}"' for level in levels
     ]
     bands, rows, columns = works[0].out_shape
+    bands -= source.has_mask
     root = etree.Element("VRTDataset", rasterXSize=str(columns), rasterYSize=str(rows))
     if dataset.crs is not None:
         etree.SubElement(root, "SRS").text = dataset.crs.to_wkt()
@@ -432,6 +487,9 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
         if bands == dataset.count:  # else a resize mixes them
             _describe(band, dataset, number)
         _add_pixels(band, number, sources)
+    if source.has_mask:
+        mask = etree.SubElement(etree.SubElement(root, "MaskBand"), "VRTRasterBand", dataType="Byte")
+        _add_pixels(mask, bands + 1, sources)
     return bytes(etree.tostring(root))
 
 
@@ -492,8 +550,6 @@ def check_neighbours(path: Path, *, is_placed: bool) -> None:
 
     ``is_placed`` is whether the GeoTIFF itself has a geotransform, which GDAL prefers to that of another file.
     """
-    for mask in _beside(path, _MASKS):
-        raise ReadError(f"a mask marks its missing pixels, {mask.name}; expected a nodata value", str(path))
     for polynomials in _beside(path, _POLYNOMIALS):
         problem = "rational polynomials place it; expected a geotransform, as gdalwarp makes it"
         raise ReadError(f"{polynomials.name}: {problem}", str(path))

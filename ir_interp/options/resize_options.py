@@ -18,6 +18,7 @@ from ir_interp.options.declaration import (
     PAIR,
     PATH,
     POSITIVE,
+    SIZES,
     SWITCH,
     WHOLE,
     WORD,
@@ -29,18 +30,25 @@ from ir_interp.options.declaration import (
 from ir_interp.options.shared_options import Images
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend, CodeLanguage
-from ir_interp.specs import Arithmetic
+from ir_interp.specs import Arithmetic, OwnKernel
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.figures import Picture
+from ir_interp.views.image_arrays import Orientation
 
 CALL, CALL_ON_STORE, IN_MEMORY, ON_STORE = "call", "call on a store", "array", "store"
+OWN_OF_IMAGE, OWN_OF_ARRAY, OWN_ON_STORE = "own of an image", "own of an array", "own on a store"
 """The places where an option of ``run`` has an effect: a call of an image library, of an image or a store, a resize of
-an array, of a store."""
-_STORES = (ON_STORE, CALL_ON_STORE)
-_ARRAYS = (IN_MEMORY, *_STORES)
+an array, of a store, and this program's own resize of an image, of an array, of a store."""
+_STORES = (ON_STORE, CALL_ON_STORE, OWN_ON_STORE)
+_ARRAYS = (IN_MEMORY, OWN_OF_ARRAY, *_STORES)
+OWN_OF_FOLDER, CALL_OF_FOLDER = "own of a folder", "call of a folder"
+"""The same of many images."""
+_OWN = (OWN_OF_IMAGE, OWN_OF_ARRAY, OWN_ON_STORE, OWN_OF_FOLDER)
+_FOLDERS = (OWN_OF_FOLDER, CALL_OF_FOLDER)
+_IMAGES_OF_RUN = (CALL, OWN_OF_IMAGE, *_FOLDERS)
 RESIZE, RULE, PIPELINE, SCHEMA = "resize", "rule", "pipeline", "schema"
 """The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration, a command."""
-_ZARR, _MISSING, _DEFINITION, _PIPELINES = "Zarr stores", "Missing pixels", "Definition", "Pipelines"
+_PHOTOS, _ZARR, _MISSING, _DEFINITION, _PIPELINES = "Photos", "Zarr stores", "Missing pixels", "Definition", "Pipelines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +82,26 @@ class RunOptions:
         "--like",
         metavar="CALL",
         complete="likes",
-        places=(CALL, CALL_ON_STORE),
+        places=(CALL, CALL_ON_STORE, CALL_OF_FOLDER),
+    )
+    kernel: OwnKernel | None = option(
+        member(OwnKernel, "OwnKernel | str", "NAME"),
+        "Without --like: linear, cubic, area, nearest, lanczos, mode; antialiased. Default: linear.",
+        "--kernel",
+        default=None,
+        places=_OWN,
     )
     dims: tuple[int | str, ...] | None = option(
-        NAMES, "Axes that --like resizes, by name or number: y,x.", "--dims", places=(CALL_ON_STORE,), panel=_ZARR
+        NAMES,
+        "Axes to resize, by name or number: y,x.",
+        "--dims",
+        places=(CALL_ON_STORE, OWN_OF_ARRAY, OWN_ON_STORE),
+        panel=_ZARR,
     )
     layer: str | None = shared.layer(shared.LAYER, "--layer", places=(IN_MEMORY, ON_STORE))
-    sizes: tuple[int, ...] | None = shared.sizes()
+    sizes: tuple[int, ...] | None = option(
+        SIZES, "Output sizes of the resized axes or of all axes: 50,60. Default: the file's.", "--sizes", "--size"
+    )
     scales: tuple[float, ...] | None = shared.scales()
     arithmetic: Arithmetic | None = option(
         member(Arithmetic, "Arithmetic | str", "NAME"),
@@ -101,6 +122,33 @@ class RunOptions:
         default=0.0,
         places=_ARRAYS,
         panel=_MISSING,
+    )
+    orientation: Orientation | None = option(
+        member(Orientation, "Orientation | str", "NAME"),
+        "Orientation in the EXIF of a photo: keep (the default) copies it, apply turns the pixels by it first.",
+        "--orientation",
+        default=None,
+        panel=_PHOTOS,
+        places=_IMAGES_OF_RUN,
+    )
+    quality: int | None = option(
+        POSITIVE,
+        "Quality of JPEG and WebP, 1 to 100. Default: Pillow's, 75 and 80.",
+        "--quality",
+        panel=_PHOTOS,
+        places=_IMAGES_OF_RUN,
+    )
+    to: str | None = shared.of_command_line(
+        WORD,
+        "Extension of the images of a folder: .jpg, .webp. Default: their own.",
+        "--to",
+        places=_FOLDERS,
+        default=None,
+        metavar="EXTENSION",
+        panel=_PHOTOS,
+    )
+    jobs: int | None = shared.of_command_line(
+        POSITIVE, "Number of processes. Default: one.", "--jobs", places=_FOLDERS, default=None, panel=_PHOTOS
     )
     memory: int | None = option(
         MEMORY, "Memory to use: 512MiB, 2GB. Default: 1GiB.", "--memory", metavar="BYTES", places=_STORES, panel=_ZARR

@@ -255,7 +255,7 @@ def positions(axis: AxisPlan) -> Positions[Array]:
     if not axis.out_size:
         return Positions(*np.zeros((3, 0)))
     if axis.is_rational:
-        total, denominator = _numerators(axis)
+        total, denominator = numerators(axis)
         floor, rest = total // denominator, total % denominator
         fraction, half = np.asarray(rest / denominator, dtype=np.float64), np.sign(2 * rest - denominator)
         return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
@@ -341,7 +341,7 @@ def split(coordinate: Values, arithmetic: Arithmetic, xp: Operations[Values]) ->
     return Positions(floor, fraction, half)
 
 
-def _numerators(axis: AxisPlan) -> tuple[Array, int]:
+def numerators(axis: AxisPlan) -> tuple[Array, int]:
     """Return the source coordinates as integers over one denominator."""
     denominator = math.lcm(axis.step.denominator, axis.offset.denominator)
     slope, start = int(axis.step * denominator), int(axis.offset * denominator)
@@ -355,7 +355,7 @@ def settled(kernel: Box | Gaussian, axis: AxisPlan, indices: Array, offset: Arra
 
     float64 rounds offsets across it (10 to 7 pixels: below 3/2), and a pixel would count that is outside.
     """
-    total, denominator = _numerators(axis)
+    total, denominator = numerators(axis)
     jump, bound = float(radius(kernel)), radius(kernel) / widening * denominator
     fits = (int(np.abs(indices).max()) * denominator + int(np.abs(total).max())) * bound.denominator < 2**62
     total, indices = (numbers.astype(np.int64 if fits else object) for numbers in (total, indices))
@@ -576,13 +576,13 @@ def magic(distance: Array, year: int) -> Array:
 
 def triangle(distance: Number, xp: Functions[Number]) -> Number:
     """Return 1 - |t|, at least 0: linear interpolation (ONNX Resize-19, ``mode=linear``)."""
-    return xp.maximum(1.0 - distance, 0.0)
+    return xp.maximum(1 - distance, 0)
 
 
-def keys(distance: Number, a: float, xp: Functions[Number]) -> Number:
+def keys(distance: Number, a: Number | float, xp: Functions[Number]) -> Number:
     """Return Keys' cubic convolution kernel (ONNX Resize-19, ``mode=cubic``; R. G. Keys, 1981, equation 15)."""
-    far = xp.where(distance < 2.0, keys_far(distance, a), 0.0)
-    return xp.where(distance <= 1.0, keys_near(distance, a), far)
+    far = xp.where(distance < 2, keys_far(distance, a), 0)
+    return xp.where(distance <= 1, keys_near(distance, a), far)
 
 
 def _same(product: Number) -> Number:
@@ -591,9 +591,9 @@ def _same(product: Number) -> Number:
 
 def keys_near(t: Number, a: Number | float, product: Callable[[Number], Number] = _same) -> Number:
     """Return Keys' polynomial up to a distance of 1; ``product`` keeps a product from being fused into a sum."""
-    return product(product((product((a + 2.0) * t) - (a + 3.0)) * t) * t) + 1.0
+    return product(product((product((a + 2) * t) - (a + 3)) * t) * t) + 1
 
 
 def keys_far(t: Number, a: Number | float) -> Number:
     """Return Keys' polynomial from a distance of 1 to 2."""
-    return ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
+    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a

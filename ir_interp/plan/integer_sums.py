@@ -36,6 +36,7 @@ from ir_interp.specs import (
     Integers,
     Linear,
     Mean,
+    Mode,
     Nearest,
     ResizeSpec,
     SumRounding,
@@ -391,14 +392,22 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     windows = []
     for axis, taps in taps_by_axis(bound, piece).items():
         assert taps.weights is not None
-        weights = np.rint(np.ldexp(taps.weights, bits)).astype(np.int64)
+        scaled = np.ldexp(taps.weights, bits)
+        weights = np.rint(scaled).astype(np.int64)
+        if bound.spec.rounds is Integers.RATIONAL and not _are_exact(scaled, weights, bits):
+            return None
         windows.append(gathered(axis, _length(piece, axis), taps.indices, weights))
     return WholeSum(_sorted(windows), bits * len(windows), rounding)
 
 
+def _are_exact(scaled: Array, weights: Array, bits: int) -> bool:
+    """Return whether integer weights are the rational ones: these have few digits, so floats do not round them."""
+    return bool((scaled == weights).all() and (weights.sum(axis=1) == 2**bits).all())
+
+
 def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool:
     """Return whether bytes are sums along one or two axes, rounded once and not in steps of a runtime or a library."""
-    if isinstance(bound.spec.kernel, Nearest) or dtype not in _LARGEST_BYTE or not 1 <= len(bound.axes) <= 2:
+    if isinstance(bound.spec.kernel, Nearest | Mode) or dtype not in _LARGEST_BYTE or not 1 <= len(bound.axes) <= 2:
         return False
     if bound.spec.has_passes or 0 in bound.out_shape:
         return False

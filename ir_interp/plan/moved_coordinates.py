@@ -19,7 +19,7 @@ from ir_interp.errors import SpecError
 from ir_interp.plan.formulas import AxisPlan, Blocks
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import Array, Shape
-from ir_interp.specs import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
+from ir_interp.specs import Area, Coordinates, Kernel, Mean, Mode, Nearest, ResizeSpec, Rounding
 from ir_interp.specs.modes import DirectedRounding
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def pixel_grid(axis: AxisPlan | None, kernel: Kernel) -> PixelGrid:
         return PixelGrid()
     # Aligned corners of a single pixel have no step; the pixel is as large as the ratio of the sizes.
     step, first = axis.step or 1 / axis.scale, axis.offset
-    if isinstance(kernel, Area | Mean):  # positions are the beginnings of areas
+    if isinstance(kernel, Area | Mean | Mode):  # positions are the beginnings of areas
         first += (step - 1) / 2
     elif isinstance(kernel, Nearest):
         first = _of_copies(axis, kernel.rounding)

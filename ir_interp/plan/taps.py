@@ -40,8 +40,10 @@ from ir_interp.specs import (
     Coordinates,
     Crop,
     Gaussian,
+    Integers,
     Kernel,
     Mean,
+    Mode,
     Nearest,
     Reduce,
     ResizeSpec,
@@ -78,7 +80,7 @@ def reduced(spec: ResizeSpec, shape: Shape) -> Reduced | None:
     sizes = [int((stop - start) / out / spec.before.gap) or 1 for (start, stop), out in _each(box, spec.target)]
     if max(sizes, default=1) == 1:
         return None
-    assert not isinstance(spec.kernel, Nearest | Area | Mean)
+    assert not isinstance(spec.kernel, Nearest | Area | Mean | Mode)
     reach = float(formulas.radius(spec.kernel)) - 0.5
     blocks, boxes, averaged = [], [], list(shape)
     for axis, size, in_size, ((start, stop), out) in zip(axes, sizes, in_sizes, _each(box, spec.target), strict=True):
@@ -199,8 +201,11 @@ def _lengths(
         return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
     assert isinstance(spec.target, Scales)
     # ONNX and OpenVINO store scales as float32; the factors of image libraries are float64.
-    exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
-    scales = list(map(Fraction, exact))
+    if spec.integers is Integers.RATIONAL:  # by which 0.7 is 7 / 10
+        scales = [Fraction(repr(value)) for value in spec.target.values]
+    else:
+        is_double = spec.arithmetic.is_library
+        scales = [Fraction(value if is_double else float(np.float32(value))) for value in spec.target.values]
     taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
     out_sizes = [scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
     for out_size, (start, end) in zip(out_sizes, windows, strict=True):
@@ -464,14 +469,14 @@ def count(plan: Plan, axis: AxisPlan) -> int:
     kernel, outputs = plan.spec.kernel, axis.out_size
     if axis.outputs is not None and axis.before is None:
         outputs = axis.outputs[1] - axis.outputs[0]
-    if isinstance(kernel, Area | Mean):
+    if isinstance(kernel, Area | Mean | Mode):
         # An interval of `step` pixels touches one more where it starts within a pixel.
         return outputs * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
     if isinstance(kernel, Nearest):
         return outputs
-    widening = _widening(kernel.antialias, axis.scale, any(axis_plan.scale < 1 for axis_plan in plan.axes))
+    wider = widening(kernel.antialias, axis.scale, any(axis_plan.scale < 1 for axis_plan in plan.axes))
     block = 1 if axis.before is None else axis.before.reach
-    return outputs * 2 * math.ceil(formulas.radius(kernel) / widening) * block if axis.out_size else 0
+    return outputs * 2 * math.ceil(formulas.radius(kernel) / wider) * block if axis.out_size else 0
 
 
 def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
@@ -483,11 +488,11 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     if axis.copies and not isinstance(kernel, Nearest):
         places = int(axis.start) + axis.index[:, None]
         return Taps(places, np.ones(places.shape))
-    if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
+    if axis.arithmetic.is_library and not isinstance(kernel, Nearest | Mode):
         weighted = library_weights.weighted(kernel, axis, any_growing=any_growing)
         if weighted is not None:
             return Taps(weighted[0].astype(np.intp), weighted[1].astype(np.float64))
-    if isinstance(kernel, Area):
+    if isinstance(kernel, Area | Mode):
         return _area(axis)
     at = positions(axis)
     beyond = outside(at, axis.in_size, ARRAYS) if isinstance(axis.coordinates, Crop) else None
@@ -495,12 +500,12 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
         # Half pixels reach beyond both ends of an axis, and so do coordinates that float32 rounds up.
         chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
         return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
-    widening = _widening(kernel.antialias, axis.scale, any_shrinking)
-    reach = math.ceil(formulas.radius(kernel) / widening)
+    wider = widening(kernel.antialias, axis.scale, any_shrinking)
+    reach = math.ceil(formulas.radius(kernel) / wider)
     indices, distance = neighbours(at, reach, ARRAYS)
-    offset = distance * float(widening)
+    offset = distance * float(wider)
     if isinstance(kernel, Box | Gaussian) and axis.is_rational:
-        offset = formulas.settled(kernel, axis, indices, offset, widening)
+        offset = formulas.settled(kernel, axis, indices, offset, wider)
     indices, weights = spread(kernel, indices, offset, axis.in_size, ARRAYS)
     return Taps(indices.astype(np.intp), weights, beyond)
 
@@ -522,7 +527,7 @@ def chosen_pixel(at: Positions[Values], rounding: Rounding, *, shrinks: Values |
             assert_never(rounding)
 
 
-def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
+def widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
     """Return the factor of distances; below 1 the kernel covers more than its radius."""
     match antialias:
         case Antialias.OFF:

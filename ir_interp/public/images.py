@@ -29,7 +29,7 @@ from ir_interp.options.shared_options import Images
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend
 from ir_interp.resize_op import ResizeOp, choose
-from ir_interp.specs import Arithmetic, ResizeSpec
+from ir_interp.specs import Arithmetic, OwnKernel, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def resize(
     sizes: Sequence[int] | Mapping[Any, int] | None = None,
     scales: float | Sequence[float] | Mapping[Any, float] | None = None,
     axes: Sequence[int | str] | None = None,
+    kernel: OwnKernel | str | None = None,
     antialias: bool | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
@@ -63,9 +64,12 @@ def resize(
     """Return ``x`` resized to ``sizes``, or by ``scales``, by a spec or a library call, in the same kind of container.
 
     ``resize(x, (224, 224))`` interpolates between the centres of pixels, like torch's bilinear; with ``antialias`` it
-    averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the values of a library call
-    (``like``), written as for ``ir-interp run --like``: integers to the byte, floats up to their last places.
-    ``resize(x, spec)`` runs a ResizeSpec.
+    averages where it shrinks. ``kernel`` is linear (the default), cubic, area, nearest, lanczos or mode, the value that
+    covers most. Integers of any width are then exact sums, rounded half to even.
+
+    ``resize(x, (224, 224), "pillow:bicubic")`` computes the values of a library call (``like``), written as for
+    ``ir-interp run --like``: integers to the byte, floats up to their last places. ``resize(x, spec)`` runs a
+    ResizeSpec.
 
     ``x`` is a NumPy array of any rank from 1 and any dtype, or an array-like value: floats, bfloat16 (``ml_dtypes``)
     and integers for every kernel, also bool and strings for nearest, which copies values unchanged. The result has its
@@ -107,14 +111,21 @@ def resize(
         (24, 32, 3)
 
     """
-    if type(x) is np.ndarray and _is_plain(spec, sizes, scales, like, axes, antialias, chunks, nodata, valid):
+    if type(x) is np.ndarray and _is_plain(spec, sizes, scales, like, axes, kernel, antialias, chunks, nodata, valid):
         plain: Any = executor.resize  # nothing is left to infer, which would take as long as a small resize
         y: NDArray[Any] = plain(
             x, spec, sizes=sizes, scales=scales, arithmetic=arithmetic, out=out, region=region, whole=whole
         )
         return y
     request = Request(
-        spec=spec, like=call_of(like), sizes=sizes, scales=scales, axes=axes, antialias=antialias, arithmetic=arithmetic
+        spec=spec,
+        like=call_of(like),
+        sizes=sizes,
+        scales=scales,
+        axes=axes,
+        kernel=kernel,
+        antialias=antialias,
+        arithmetic=arithmetic,
     )
     resized: NDArray[Any] = containers.resized(  # or a value that is used as one
         x, request, Missing.of(nodata, valid), chunks, out=out, region=region, whole=whole

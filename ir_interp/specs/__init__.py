@@ -24,6 +24,7 @@ from ir_interp.specs.modes import (
     Magic,
     Mean,
     Mitchell,
+    Mode,
     Nearest,
     Passes,
     Reduce,
@@ -33,6 +34,7 @@ from ir_interp.specs.modes import (
     SumRounding,
     Unrounded,
 )
+from ir_interp.specs.own_resize import OwnKernel, own_resize
 from ir_interp.specs.resize_spec import (
     AREA_COORDINATES,
     Crop,
@@ -74,7 +76,9 @@ __all__ = [
     "Magic",
     "Mean",
     "Mitchell",
+    "Mode",
     "Nearest",
+    "OwnKernel",
     "Pad",
     "Passes",
     "Reduce",
@@ -86,4 +90,5 @@ __all__ = [
     "Step",
     "SumRounding",
     "Unrounded",
+    "own_resize",
 ]

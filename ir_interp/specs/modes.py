@@ -240,6 +240,7 @@ class Integers(Word):
     LITERT = "litert"  # integer weights; sums of 8 bits round half up, others half away from zero (``litert_weights``)
     LITERT_KERNEL = "litert_kernel"  # the same without XNNPACK: 8 bits as others
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.library_passes``)
+    RATIONAL = "rational"  # exact sums of rational weights, rounded once, half to even (``executor.exact_integers``)
     IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``plan.library_weights``
 
 
@@ -593,8 +594,22 @@ class Area(_Kernel):
     word: ClassVar[str] = "area"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode(_Kernel):
+    """The value that covers most of the source interval of an output pixel; the least of several that cover as much.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Mode(), coordinates="asymmetric", target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([7, 3, 7, 5, 4, 4]), spec)
+        array([7, 4])
+
+    """
+
+    word: ClassVar[str] = "mode"
+
+
 Continuous = Linear | Cubic | Box | Hamming | Lanczos | Gaussian | Mitchell | Magic
 """Kernels: pixels weighted by their distance, or copied."""
 
 
-Kernel = Nearest | Continuous | Area | Mean
+Kernel = Nearest | Continuous | Area | Mean | Mode

@@ -30,6 +30,7 @@ from ir_interp.specs.modes import (
     Length,
     Linear,
     Mean,
+    Mode,
     Nearest,
     Passes,
     Reduce,
@@ -365,7 +366,7 @@ class ResizeSpec:
             raise SpecError(f"roi has {len(windows)} windows for {len(self.axes)} axes")
         if self.aspect is not Aspect.STRETCH and self.gives_scales:
             raise SpecError(f"keep_aspect_ratio_policy {self.aspect} needs sizes, not scales")
-        if isinstance(self.kernel, Area | Mean) and self.coordinates not in AREA_COORDINATES:
+        if isinstance(self.kernel, Area | Mean | Mode) and self.coordinates not in AREA_COORDINATES:
             known = " or ".join(map(str, AREA_COORDINATES))
             raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
         if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
@@ -378,9 +379,13 @@ class ResizeSpec:
 
     def _check_library(self) -> None:
         """Refuse kernels that the library of the arithmetic, or of the sums, does not have."""
+        is_rational = self.integers is Integers.RATIONAL or isinstance(self.kernel, Mode)
+        if is_rational and (self.arithmetic is not Arithmetic.EXACT or self.before is not None):
+            part = f"integers {self.integers}" if self.integers is Integers.RATIONAL else f"kernel {self.kernel.word}"
+            raise SpecError(f"{part} requires exact arithmetic, and no step before")
         if self.integers is Integers.OPENCV_AREA and not isinstance(self.kernel, Area | Nearest):
             raise SpecError(f"integers {self.integers} require the kernel area, not {self.kernel.word}")
-        if self.arithmetic not in _OPENCV or isinstance(self.kernel, Nearest | Area | Mean):
+        if self.arithmetic not in _OPENCV or isinstance(self.kernel, Nearest | Area | Mean | Mode):
             return
         if self.kernel.is_antialiased:
             raise SpecError(f"OpenCV has no antialias; arithmetic {self.arithmetic} takes {self.kernel.word} without")
@@ -392,7 +397,7 @@ class ResizeSpec:
             raise SpecError(f"box has {len(box)} segments; expected one for each axis, and axes in the spec")
         if not all(0 <= start < stop <= _FARTHEST for start, stop in box):
             raise SpecError(f"a box must start at 0 or later and stop after its start: {list(box)}")
-        if not self._is_stretched or isinstance(self.kernel, Area | Mean):
+        if not self._is_stretched or isinstance(self.kernel, Area | Mean | Mode):
             raise SpecError(f"box requires sizes, {', '.join(map(str, _IN_BOXES))} coordinates, no area and no mean")
 
     @property
@@ -432,10 +437,14 @@ class ResizeSpec:
     def sums_of_integers(self) -> str:
         """The summation of integers in an image library; empty for runtimes, and where pixels are copied."""
         rounds = self.rounds
-        if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
+        if isinstance(self.kernel, Nearest | Mode) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
         described = (
-            "fused sums of float32, as IPP orders them, rounded half to even" if rounds is Integers.IPP else str(rounds)
+            "fused sums of float32, as IPP orders them, rounded half to even"
+            if rounds is Integers.IPP
+            else "exact sums, rounded half to even"
+            if rounds is Integers.RATIONAL
+            else str(rounds)
         )
         return described if self.alpha is Alpha.SEPARATE else f"{described}, {self.alpha}"
 
@@ -452,6 +461,8 @@ class ResizeSpec:
             source = f"start + {source}"
         if isinstance(self.kernel, Nearest):
             source = self.kernel.rounding.of(source)
+        elif isinstance(self.kernel, Mode):
+            source += ", the value that covers most of what a pixel covers"
         elif isinstance(self.kernel, Area | Mean):
             whole = ", of every pixel all" if isinstance(self.kernel, Mean) else ""
             source += f", averaged over what a pixel covers{whole}"

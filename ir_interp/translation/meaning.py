@@ -38,6 +38,7 @@ from ir_interp.specs import (
     Magic,
     Mean,
     Mitchell,
+    Mode,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -195,7 +196,7 @@ def _kernel_parameters(kernel: Kernel) -> dict[str, Hashable]:
             return {"radius": kernel.radius}
         case Magic():
             return {"year": kernel.year}
-        case Nearest() | Linear() | Box() | Hamming() | Gaussian() | Mitchell() | Area() | Mean():
+        case Nearest() | Linear() | Box() | Hamming() | Gaussian() | Mitchell() | Area() | Mean() | Mode():
             return {}  # the rounding of nearest is part of its position
         case _:
             assert_never(kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -25,11 +25,13 @@ from ir_interp.files.kinds import (
     further_bands,
     is_raster,
     is_tiff,
+    loses_bits,
     name_of,
     opened as opened_file,
 )
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
+from ir_interp.specs.modes import Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -76,6 +78,13 @@ FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 
 
+class Orientation(Word):
+    """What a resize makes of the orientation in the EXIF of a photo."""
+
+    KEEP = "keep"  # it stays in the EXIF; sizes are those of the stored pixels
+    APPLY = "apply"  # pixels are turned first; sizes are those of the photo as it is shown
+
+
 _ORIENTATION = 0x0112  # the tag of EXIF
 _TOO_LARGE = "cannot be read as an image: it has more pixels than Pillow opens ({}); {}"
 _AS_ARRAY = "save its pixels as an array instead, .npy or, if they exceed memory, .zarr"
@@ -111,6 +120,9 @@ def opened(path: Path) -> Iterator[Any]:
 
 def _check_bands(path: Path) -> None:
     """Raise ReadError for a TIFF file with bands that Pillow would drop."""
+    if loses_bits(path):
+        remedy = _AS_TIFF.format(".tif or .zarr") if is_tiff(path) else _AS_ARRAY
+        raise ReadError(f"its colours of 16 bits would be cut to 8; {remedy}", path.name)
     count = further_bands(path) if is_tiff(path) else 0
     if count:
         problem = (
@@ -179,6 +191,44 @@ def write(path: Path, y: Array, op: ResizeOp) -> None:
     save(deep, path)
 
 
+_STILL = ("PNG", "TIFF", "WEBP", "GIF")  # formats whose further images would be lost; a JPEG has previews besides
+
+
+def check_still(picture: Image, path: Path) -> None:
+    """Raise ReadError for a file of several images, of which Pillow shows the first."""
+    count = getattr(picture, "n_frames", 1)
+    if picture.format in _STILL and count > 1:
+        raise ReadError(f"holds {count} images; expected one: save each of them as a file", path.name)
+
+
+def oriented(picture: Image, orientation: Orientation) -> Image:
+    """Return an image of Pillow, turned by its EXIF if that is to be applied."""
+    from PIL import ImageOps
+
+    return picture if orientation is Orientation.KEEP else ImageOps.exif_transpose(picture)
+
+
+_WITH_EXIF, _WITH_PROFILE, _WITH_QUALITY = (
+    ("JPEG", "PNG", "WEBP", "TIFF"),
+    ("JPEG", "PNG", "WEBP", "TIFF"),
+    ("JPEG", "WEBP"),
+)
+"""Formats that hold EXIF, a profile of colours, and what a quality compresses."""
+
+
+def save_picture(picture: Image, path: Path, like: Image, quality: int | None = None) -> None:
+    """Save an image of Pillow with the EXIF and the profile of another one. Raises IrInterpError if it cannot be."""
+    kind = pillow().registered_extensions().get(extension(path))
+    info: dict[str, Any] = {}
+    if kind in _WITH_EXIF and like.info.get("exif"):
+        info["exif"] = like.info["exif"]
+    if kind in _WITH_PROFILE and like.info.get("icc_profile"):
+        info["icc_profile"] = like.info["icc_profile"]
+    if kind in _WITH_QUALITY and quality is not None:
+        info["quality"] = quality
+    _save(lambda: picture, path, path, info)
+
+
 def save(pixels: Array, path: Path) -> None:
     """Save rows and columns, and channels if there are any, as an image. Raises IrInterpError where no image is so."""
     _encode(pixels, path, path)
@@ -198,12 +248,16 @@ class _Named(io.BytesIO):
 
 
 def _encode(pixels: Array, path: Path, file: Path | _Named) -> None:
+    _save(lambda: pillow().fromarray(np.ascontiguousarray(pixels)), path, file, {})
+
+
+def _save(picture: Callable[[], Image], path: Path, file: Path | _Named, info: Mapping[str, Any]) -> None:
     if extension(path) not in pillow().registered_extensions():
         problem = f"unknown extension {path.suffix!r}" if path.suffix else "it has no extension"
         expected = f"expected one of {', '.join(sorted(IMAGES))}"
         raise IrInterpError(f"{path.name} cannot be written as an image: {problem}; {expected}")
     try:
-        pillow().fromarray(np.ascontiguousarray(pixels)).save(file)
+        picture().save(file, **info)
     except (TypeError, ValueError) as error:
         raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
     except OSError as error:

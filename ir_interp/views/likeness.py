@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_interp.containers import MODES
-from ir_interp.errors import ReadError, ShapeError
+from ir_interp.containers import CLASSES, MODES, NOTHING, Request, resized_image
+from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
+from ir_interp.files.memory import unforeseen
+from ir_interp.files.writing import replacing
 from ir_interp.libraries import load, named
-from ir_interp.plain_text import labels
+from ir_interp.plain_text import flags_stay, labels
 from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
-from ir_interp.specs import Alpha, Sizes
+from ir_interp.specs import Alpha, OwnKernel, Sizes
 from ir_interp.translation.translate import bound_within
 from ir_interp.views import figures, image_arrays
+from ir_interp.views.image_arrays import Orientation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
 _WITH_ALPHA = (2, 4)  # channels
 
@@ -69,6 +73,101 @@ def read(path: Path) -> tuple[Array, str | None]:
     with image_arrays.opened(path) as picture:
         image = picture if picture.mode in MODES else image_arrays.plain(picture, path)
         return np.asarray(image), image.mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictures:
+    """A resize of image files: a call of a library (``like``), or this program's own by a kernel."""
+
+    like: str | None = None
+    kernel: OwnKernel | None = None
+    sizes: tuple[int, ...] | None = None
+    scales: tuple[float, ...] | None = None
+    orientation: Orientation = Orientation.KEEP
+    quality: int | None = None
+
+    @property
+    def request(self) -> Request:
+        """The request of this program's own resize."""
+        return own_request(self.kernel, self.sizes, self.scales)
+
+    def resize(self, source: Path, destination: Path) -> ResizedFile:
+        """Write a resized image or array. Raises IrInterpError for a file that cannot be read, resized or written."""
+        try:
+            return self._resize(source, destination)
+        except (SpecError, ShapeError) as error:  # about an image without a name
+            raise ReadError(str(error), source.name) from None
+
+    def _resize(self, source: Path, destination: Path) -> ResizedFile:
+        with image_arrays.opened(source) as picture:
+            if self.like is None:
+                image_arrays.check_still(picture, source)
+            shown = image_arrays.oriented(picture, self.orientation)
+            image = self._readable(shown, source)
+            before = np.asarray(image)
+            if FileKind.of(destination) is not FileKind.ARRAY:
+                check_format(destination, before)
+            op = None if self.like is None else call(self.like, before, image.mode)
+            if op is None:
+                made = resized_image(image, self.request, NOTHING)
+                after = np.asarray(made)
+            else:
+                after = resized(op, before, self.sizes, self.scales)
+            with replacing(destination) as (temporary,):
+                if FileKind.of(destination) is FileKind.ARRAY:
+                    write(temporary, after)
+                else:
+                    made = made if op is None else image_arrays.pillow().fromarray(np.ascontiguousarray(after))
+                    image_arrays.save_picture(made, temporary, shown, self.quality)
+        return ResizedFile(op=op, before=before.shape, after=after.shape, dtype=after.dtype.name)
+
+    def _readable(self, picture: Image, path: Path) -> Image:
+        """Return an image of a mode that is resized; colours that stand for transparency become alpha."""
+        if self.like is not None:
+            return picture if picture.mode in MODES else image_arrays.plain(picture, path)
+        sums = self.kernel is None or self.kernel.sums
+        if picture.mode == "PA" or (picture.mode in _KEYED and sums and "transparency" in picture.info):
+            return picture.convert(_KEYED.get(picture.mode, "RGBA"))
+        return picture if picture.mode in (*MODES, *CLASSES) else image_arrays.plain(picture, path)
+
+
+_KEYED = {"L": "LA", "RGB": "RGBA"}  # modes of which one colour may stand for transparency, and those with alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizedFile:
+    """A resized file: the call, the shapes before and after, and the element type."""
+
+    op: ResizeOp | None
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    dtype: str
+
+
+def own_request(
+    kernel: OwnKernel | None,
+    sizes: tuple[int, ...] | None,
+    scales: tuple[float, ...] | None,
+    axes: tuple[int | str, ...] | None = None,
+) -> Request:
+    """Return the request of this program's own resize, antialiased; a single scale is that of all axes."""
+    widens = (kernel or OwnKernel.LINEAR).widens
+    each: Any = scales[0] if scales is not None and len(scales) == 1 else scales
+    return Request(kernel=kernel, sizes=sizes, scales=each, axes=axes, antialias=True if widens else None)
+
+
+def resized_file(item: tuple[Path, Path], pictures: Pictures) -> str:
+    """Resize one file of many; return why not, or an empty text."""
+    source, destination = item
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with flags_stay():  # this process is a part of a command
+            pictures.resize(source, destination)
+    except IrInterpError as error:
+        return str(error)
+    except Exception as error:  # of one file among thousands
+        return str(unforeseen(error))
+    return ""
 
 
 def read_draft(path: Path, scale: int) -> Array:

@@ -115,7 +115,7 @@ def test_compare_like(photo: Path, capsys: Say) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "P", "--output", "y.png"], "--input is missing"),
+        (["run", "P", "--output", "y.png"], "the output size is missing; give --sizes 224,224 or --scales 0.5"),
         (
             ["run", "P", "--like", "pillow:box", "--layer", "up", "--output", "y.png"],
             "--layer has no effect with --like",

@@ -127,12 +127,40 @@ def _points(path: Path) -> None:
         )
 
 
-def _masked(path: Path) -> None:
+def _masked_twice(path: Path) -> None:
+    _masked(path, np.ones((90, 131), bool), nodata=7)
+
+
+def _masked(path: Path, mask: Array, *, inside: bool = True, nodata: float | None = None) -> None:
     import rasterio
 
-    _geotiff(path, _image(), nodata=None)
-    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True), rasterio.open(path, "r+") as file:
-        file.write_mask(np.ones((90, 131), bool))
+    _geotiff(path, _image(), nodata=nodata)
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=inside), rasterio.open(path, "r+") as file:
+        file.write_mask(mask)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("kernel", ["area", "linear", "nearest", "mode"])
+def test_a_mask_stays_a_mask(kernel: str, inside: bool, tmp_path: Path) -> None:
+    """Masked pixels get no weight, and the result has a mask inside the file, in blocks as in memory."""
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    mask = np.random.default_rng(7).random((90, 131)) < 0.6
+    mask[:30, :40] = False
+    _masked(tmp_path / "in.tif", mask, inside=inside)
+    assert (tmp_path / "in.tif.msk").exists() is not inside
+    command = ["run", str(tmp_path / "in.tif"), "--kernel", kernel, "--size", "41,60", "-q"]
+    assert main([*command, "--output", str(tmp_path / "out.tif")]) == 0
+    resize: Any = ir_interp.resize
+    more = {"antialias": True} if kernel == "linear" else {}
+    with rasterio.open(tmp_path / "in.tif") as file:
+        bands = [np.ma.MaskedArray(band, ~mask) for band in file.read()]
+    expected = np.ma.stack([resize(band, (41, 60), kernel=kernel, **more) for band in bands])
+    with rasterio.open(tmp_path / "out.tif") as file:
+        there = file.read_masks(1) != 0
+        np.testing.assert_array_equal(there, ~np.ma.getmaskarray(expected)[0])
+        np.testing.assert_array_equal(file.read()[:, there], expected.data[:, there])
+    assert not there.all()
+    assert not (tmp_path / "out.tif.msk").exists()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +168,7 @@ def _masked(path: Path) -> None:
     [
         (_palette, "its pixels are indices of a palette; `gdal_translate -expand rgb` makes colours of them"),
         (_points, "ground control points place it; expected a geotransform, as gdalwarp makes it"),
-        (_masked, "a mask marks its missing pixels; expected a nodata value"),
+        (_masked_twice, "it has both a mask and a nodata value; expected one of them"),
     ],
 )
 def test_rasters_that_are_no_plain_numbers_are_refused(

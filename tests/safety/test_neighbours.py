@@ -16,9 +16,8 @@ SIDECARS = (
     "a.tif.msk", "a.tif.ovr", "a.tif.aux.xml", "a.aux", "a.aux.xml", "a.tfw", "a.tifw", "a.wld", "a.tab", "a.RPB",
     "a_RPC.TXT", "a_rpc.txt", "a.IMD", "a.pvl", "a.xml", "METADATA.DIM", "a.tif.MSK", "a.TFW", "a_MTL.txt",
 )  # fmt: skip
+MASKS = ("a.tif.msk", "a.tif.MSK")
 IMPORTANT = {
-    "a.tif.msk": "a mask marks its missing pixels, a.tif.msk; expected a nodata value",
-    "a.tif.MSK": "a mask marks its missing pixels, a.tif.MSK; expected a nodata value",
     "a.RPB": "a.RPB: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
     "a_RPC.TXT": "a_RPC.TXT: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
     "a_rpc.txt": "a_rpc.txt: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
@@ -64,7 +63,7 @@ def test_neighbours_of_a_geotiff_do_not_connect(kind: str, raster: Any, capsys: 
             Path(name).write_text(text)
         with opened_in(Path()) as opened:
             assert command(capsys, *RUN)[0] == 2
-            for name in (*IMPORTANT, "a.tif.aux.xml"):  # which are refused
+            for name in (*MASKS, *IMPORTANT, "a.tif.aux.xml"):  # which are refused
                 Path(name).unlink()
             assert command(capsys, *RUN)[::2] == (0, "")
         assert listener.connections == 0
@@ -77,7 +76,28 @@ def test_a_pipe_beside_a_geotiff_is_not_waited_for(name: str, raster: Any, capsy
     code, _, errors = command(capsys, *RUN)
     unreadable = {"a.tif.aux.xml": "a.tif.aux.xml cannot be read: Not a regular file"}
     problem = (IMPORTANT | unreadable).get(name)
-    assert (code, errors) == ((2, f"error: a.tif: {problem}\n") if problem else (0, ""))
+    if name in MASKS:
+        assert (code, errors) == (2, f"error: {name}: cannot be read: Not a regular file\n")
+    else:
+        assert (code, errors) == ((2, f"error: a.tif: {problem}\n") if problem else (0, ""))
+
+
+def test_a_mask_beside_a_geotiff_is_of_its_folder_and_its_size(raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("elsewhere").mkdir()
+    settings: dict[str, Any] = {"driver": "GTiff", "width": 60, "height": 40, "count": 1, "dtype": "uint8"}
+    for name, width in (("elsewhere/a.msk", 60), ("a.tif.msk", 59)):
+        with raster.open(name, "w", **settings | {"width": width}) as file:
+            file.write(np.full((1, 40, width), 255, np.uint8))
+    said = "error: a.tif: a.tif.msk is not one mask of its bands; expected uint8 of 1x40x60\n"
+    assert command(capsys, *RUN)[::2] == (2, said)
+    Path("a.tif.msk").unlink()
+    Path("a.tif.msk").symlink_to("elsewhere/a.msk")
+    folder = Path("folder")
+    folder.mkdir()
+    Path("a.tif").rename(folder / "a.tif")
+    (folder / "a.tif.msk").symlink_to(Path("elsewhere/a.msk").absolute())
+    code, _, errors = command(capsys, "run", "folder/a.tif", *RUN[2:])
+    assert (code, errors) == (2, "error: folder/a.tif: a.tif.msk is outside its folder and is not read\n")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from ir_interp.specs import (
     Magic,
     Mean,
     Mitchell,
+    Mode,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -177,6 +178,8 @@ def _resized(y: Array, axis: int, at: Sequence[Fraction], spec: ResizeSpec, s: F
         if spec.coordinates is Coordinates.ASYMMETRIC:
             step = 1 / s
         rows = [_covered(source, source + step, n) for source in at]
+    elif isinstance(spec.kernel, Mode):
+        raise NotImplementedError("the value that covers most is no sum")
     elif isinstance(spec.kernel, Mean):
         rows = [_mean(i, n, len(at)) for i in range(len(at))]
     else:

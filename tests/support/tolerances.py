@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ir_interp.plan import formulas
 from ir_interp.plan.taps import Plan, Taps, axis_taps
 from ir_interp.shapes import ARRAYS
-from ir_interp.specs import Area, Continuous, Kernel, Mean, Nearest
+from ir_interp.specs import Area, Continuous, Kernel, Mean, Mode, Nearest
 
 ROUNDINGS = {
     "pillow": 0,
@@ -66,7 +66,7 @@ def _sum(taps: Taps) -> float:
 @cache
 def _slope(kernel: Kernel) -> float:
     """Return half the largest sum of the slopes of a kernel at pixels, be it not widened: a wider one is flatter."""
-    if isinstance(kernel, Area | Mean | Nearest):
+    if isinstance(kernel, Area | Mean | Mode | Nearest):
         return 1.0
     return _slope_of(kernel)
 
