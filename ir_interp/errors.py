@@ -142,6 +142,8 @@ def closest(word: str, known: Iterable[str], see: str = "") -> str:
     ranges. A long list is cut to the nearest words; ``see`` is the page of the repository that has all.
     """
     words = sorted(set(known))
+    if not words:
+        return "there are none"
     releases = _releases(word, words)
     if releases:
         return f"expected one of {', '.join(releases.values())} (oldest to newest){hint(word, words)}"

@@ -240,7 +240,7 @@ class Integers(Word):
     LITERT = "litert"  # integer weights; sums of 8 bits round half up, others half away from zero (``litert_weights``)
     LITERT_KERNEL = "litert_kernel"  # the same without XNNPACK: 8 bits as others
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.library_passes``)
-    RATIONAL = "rational"  # exact sums of rational weights, rounded once, half to even (``executor.exact_integers``)
+    RATIONAL = "rational"  # exact sums of rational weights, rounded once, half to even (``executor.exact_weights``)
     IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``plan.library_weights``
 
 
