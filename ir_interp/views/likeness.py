@@ -12,6 +12,7 @@ import numpy as np
 from ir_interp.containers import CLASSES, MODES, NOTHING, Request, resized_image
 from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor.resize import resize
+from ir_interp.executor.threads import alone
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import replacing
@@ -93,12 +94,17 @@ class Pictures:
 
     def resize(self, source: Path, destination: Path) -> ResizedFile:
         """Write a resized image or array. Raises IrInterpError for a file that cannot be read, resized or written."""
+        with replacing(destination) as (temporary,):
+            return self.write(source, temporary)
+
+    def write(self, source: Path, destination: Path) -> ResizedFile:
+        """Do so to a file that is not there yet."""
         try:
-            return self._resize(source, destination)
+            return self._write(source, destination)
         except (SpecError, ShapeError) as error:  # about an image without a name
             raise ReadError(str(error), source.name) from None
 
-    def _resize(self, source: Path, destination: Path) -> ResizedFile:
+    def _write(self, source: Path, destination: Path) -> ResizedFile:
         with image_arrays.opened(source) as picture:
             if self.like is None:
                 image_arrays.check_still(picture, source)
@@ -113,12 +119,11 @@ class Pictures:
                 after = np.asarray(made)
             else:
                 after = resized(op, before, self.sizes, self.scales)
-            with replacing(destination) as (temporary,):
-                if FileKind.of(destination) is FileKind.ARRAY:
-                    write(temporary, after)
-                else:
-                    made = made if op is None else image_arrays.pillow().fromarray(np.ascontiguousarray(after))
-                    image_arrays.save_picture(made, temporary, shown, self.quality)
+            if FileKind.of(destination) is FileKind.ARRAY:
+                write(destination, after)
+            else:
+                made = made if op is None else image_arrays.pillow().fromarray(np.ascontiguousarray(after))
+                image_arrays.save_picture(made, destination, shown, self.quality)
         return ResizedFile(op=op, before=before.shape, after=after.shape, dtype=after.dtype.name)
 
     def _readable(self, picture: Image, path: Path) -> Image:
@@ -156,17 +161,32 @@ def own_request(
     return Request(kernel=kernel, sizes=sizes, scales=each, axes=axes, antialias=True if widens else None)
 
 
-def resized_file(item: tuple[Path, Path], pictures: Pictures) -> str:
-    """Resize one file of many; return why not, or an empty text."""
-    source, destination = item
+Pairs = tuple[tuple[Path, Path], ...]
+"""Images, each with the file to write, all of these in one folder."""
+
+
+def resized_files(pairs: Pairs, pictures: Pictures) -> list[str]:
+    """Resize some files of many; return for each why not, or an empty text."""
+    destinations = [destination for _, destination in pairs]
     try:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        with flags_stay():  # this process is a part of a command
-            pictures.resize(source, destination)
+        destinations[0].parent.mkdir(parents=True, exist_ok=True)
+        # One temporary folder for all, since making and removing one takes as long as resizing a photo.
+        with replacing(*destinations) as temporary, flags_stay(), alone():  # the other processes have processors, too
+            sources = (source for source, _ in pairs)
+            return [_error(source, path, pictures) for source, path in zip(sources, temporary, strict=True)]
+    except (IrInterpError, OSError) as error:  # of the folder
+        return [str(error)] * len(pairs)
+
+
+def _error(source: Path, destination: Path, pictures: Pictures) -> str:
+    try:
+        pictures.write(source, destination)
     except IrInterpError as error:
-        return str(error)
+        destination.unlink(missing_ok=True)
+        return f"{source}{str(error).removeprefix(source.name).removeprefix(str(source))}"
     except Exception as error:  # of one file among thousands
-        return str(unforeseen(error))
+        destination.unlink(missing_ok=True)
+        return f"{source}: {unforeseen(error)}"
     return ""
 
 

@@ -222,7 +222,7 @@ def test_a_folder(photos: Path, tmp_path: Path, capsys: Say) -> None:
         code, out, err = run(capsys, *arguments, "--jobs", jobs)
         assert code == 2
         assert out == f"own:area: 3 images, 1 file with errors, {small}\n"
-        assert err.startswith("error: bad.jpg: cannot be read as an image")
+        assert err.startswith(f"error: {photos / 'bad.jpg'}: cannot be read as an image")
         assert written(small) == ["a.png", "b.png", "trip/c.png"]
     with Image.open(photos / "b.png") as x, Image.open(small / "b.png") as y:
         np.testing.assert_array_equal(np.asarray(y), own(np.asarray(x), (12, 16), "area", axes=(0, 1)))
