@@ -344,7 +344,7 @@ def _run_folder(files: Sequence[Path], output: Path, options: RunOptions) -> int
     return 2 if errors else 0
 
 
-_BATCH = 16  # files of a folder that a process resizes before it reports
+_BATCH = 8  # files of a folder that a process resizes before it reports
 
 
 def _batches(items: Mapping[Path, Path]) -> list[Pairs]:

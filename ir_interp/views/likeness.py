@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +113,7 @@ class Pictures:
             shown = image_arrays.oriented(picture, self.orientation)
             image = self._readable(shown, source)
             before = np.asarray(image)
-            if FileKind.of(destination) is not FileKind.ARRAY:
+            if not _is_written(destination.suffix, before.shape[2:], before.dtype.str):
                 check_format(destination, before)
             op = None if self.like is None else call(self.like, before, image.mode)
             if op is None:
@@ -134,6 +136,15 @@ class Pictures:
         if picture.mode == "PA" or (picture.mode in _KEYED and sums and "transparency" in picture.info):
             return picture.convert(_KEYED.get(picture.mode, "RGBA"))
         return picture if picture.mode in (*MODES, *CLASSES) else image_arrays.plain(picture, path)
+
+
+@cache
+def _is_written(suffix: str, channels: tuple[int, ...], dtype: str) -> bool:
+    """Return whether files of an extension hold such pixels, which need not be tried for each of many."""
+    with suppress(IrInterpError):
+        check_format(Path(f"x{suffix}"), np.zeros((1, 1, *channels), dtype))
+        return True
+    return False
 
 
 _KEYED = {"L": "LA", "RGB": "RGBA"}  # modes of which one colour may stand for transparency, and those with alpha
