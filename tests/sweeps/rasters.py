@@ -12,7 +12,7 @@ are equal, and those whose difference is explained; the exit code is 1 if one is
 - parts: GDAL's mode counts a partly covered pixel as a whole one
 - border: GDAL's cubic becomes bilinear where its four pixels leave the image, or an output of near lies at the border
   of two pixels
-- ratio: GDAL does not widen a kernel for an axis that shrinks by less than a twentieth
+- ratio: GDAL widens a kernel by an integer that is within 0.05 of the ratio of the sizes
 - missing: GDAL leaves an output of bilinear and cubic missing if its centre falls on a missing pixel, and sums fewer
   pixels beside missing ones
 
@@ -49,7 +49,7 @@ KERNELS = {
 }
 KINDS = ("plain", "plain", "nodata", "mask", "palette")
 NODATA = 3
-_NEAR_ONE = 1.0527  # 1 / 0.95
+_NEAR = 0.05  # an integer, by which GDAL then widens a kernel
 MOST = 40  # differences that are explained
 
 
@@ -125,7 +125,8 @@ def explained(
         return "halves"
     if not there[window].all():
         return "missing"
-    if any(1 < size / out < _NEAR_ONE for size, out in zip(x.shape, sizes, strict=True)):
+    ratios = [size / out for size, out in zip(x.shape, sizes, strict=True)]
+    if any(0 < abs(ratio - round(ratio)) < _NEAR and ratio > 1 for ratio in ratios):
         return "ratio"
     centres = [(low + high) / 2 - 0.5 for low, high in edges]
     reaches = [2 * max(1.0, size / out) for size, out in zip(x.shape, sizes, strict=True)]
