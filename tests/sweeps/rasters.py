@@ -123,6 +123,8 @@ def explained(
         return "halves"
     if x.dtype.kind != "f" and apart <= 1:
         return "halves"
+    if x.dtype.kind != "f" and apart <= 2 and abs(float(theirs[at]) - NODATA) == 1 and not there.all():
+        return "nodata"
     if not there[window].all():
         return "missing"
     ratios = [size / out for size, out in zip(x.shape, sizes, strict=True)]
