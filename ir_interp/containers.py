@@ -314,7 +314,8 @@ def _kind(x: object) -> str:
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(x, getattr(loaded, name, ())):
             return kind
-    return "standard" if hasattr(x, "__array_namespace__") and not isinstance(x, np.ndarray | np.generic) else "numpy"
+    is_of_others = hasattr(x, "__array_namespace__") or hasattr(x, "__dlpack__")
+    return "standard" if is_of_others and not isinstance(x, np.ndarray | np.generic) else "numpy"
 
 
 _CLASSES = (
@@ -395,13 +396,16 @@ def _of_labelled(x: DataArray, request: Request, missing: Missing, chunks: objec
 
 
 def _of_standard(x: Any, request: Request, missing: Missing) -> object:
-    """Return an array of another library that follows the array API standard, resized."""
-    namespace = x.__array_namespace__()
+    """Return an array of another library that follows the array API standard, resized.
+
+    An object that only shares its memory by DLPack becomes an array of NumPy.
+    """
     try:
         values = np.from_dlpack(x)
     except (BufferError, TypeError, AttributeError, RuntimeError) as error:
         raise SpecError(f"NumPy cannot read the memory of x ({error}); copy x to the CPU first") from None
-    return namespace.asarray(_of_numpy(values, request, missing))
+    y = _of_numpy(values, request, missing)
+    return x.__array_namespace__().asarray(y) if hasattr(x, "__array_namespace__") else y
 
 
 # Arrays, Datasets and DataTrees of xarray: names and attributes are kept, coordinates move to new pixels. Variables

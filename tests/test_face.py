@@ -132,8 +132,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of antialias, arithmetic, axes, chunks, like, nodata, out, "
-        "region, scales, sizes, spec, valid, whole, x; did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of antialias, arithmetic, axes, chunks, kernel, like, nodata, "
+        "out, region, scales, sizes, spec, valid, whole, x; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]

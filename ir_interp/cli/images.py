@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ from ir_interp.shapes import Array, Shape
 from ir_interp.specs import OwnKernel
 from ir_interp.views import image_arrays, likeness
 from ir_interp.views.image_arrays import Orientation
-from ir_interp.views.likeness import Pictures
+from ir_interp.views.likeness import Pairs, Pictures
 
 if TYPE_CHECKING:
     from ir_interp.large.stores import Request
@@ -328,23 +328,43 @@ def _run_folder(files: Sequence[Path], output: Path, options: RunOptions) -> int
     check_place(options, place, "on several images")
     pictures, items = _pictures(options), _destinations(files, output, options.to)
     errors: dict[Path, str] = {}
-    question = workers.Question(function="ir_interp.views.likeness:resized_file", setting=pictures)
-    paths = list(items.items())
+    question = workers.Question(function="ir_interp.views.likeness:resized_files", setting=pictures)
+    waiting, done = _batches(items), 0
     with printed_results.progress_bar(options.quiet, "resizing") as report_progress:
-        for done, (number, answer) in enumerate(workers.each(question, paths, options.jobs or 1), start=1):
-            if answer:
-                errors[paths[number][0]] = str(answer)
-            report_progress("images", done, len(paths))
+        while waiting:
+            alone: list[Pairs] = []
+            for number, answer in workers.each(question, waiting, options.jobs or 1):
+                batch = waiting[number]
+                if not isinstance(answer, list) and len(batch) > 1:  # one of them ended the process
+                    alone += [(pair,) for pair in batch]
+                    continue
+                answers = answer if isinstance(answer, list) else [f"{batch[0][0]}: {answer}"]
+                errors |= {source: text for (source, _), text in zip(batch, answers, strict=True) if text}
+                report_progress("images", done := done + len(batch), len(items))
+            waiting = alone
     record = FolderRecord(
         resize=options.like or _own_name(options.kernel),
         destination=str(output),
-        images=len(paths) - len(errors),
+        images=len(items) - len(errors),
         errors=tuple(errors[path] for path in sorted(errors)),
     )
     report_written(record, options)
     for error in record.errors:
         print(f"error: {printable(error)}", file=sys.stderr)
     return 2 if errors else 0
+
+
+_BATCH = 8  # files of a folder that a process resizes before it reports
+
+
+def _batches(items: Mapping[Path, Path]) -> list[Pairs]:
+    """Return images and their destinations in batches of one folder each."""
+    folders: dict[Path, list[tuple[Path, Path]]] = {}
+    for source, made in items.items():
+        folders.setdefault(made.parent, []).append((source, made))
+    return [
+        tuple(pairs[start : start + _BATCH]) for pairs in folders.values() for start in range(0, len(pairs), _BATCH)
+    ]
 
 
 def _destinations(files: Sequence[Path], output: Path, to: str | None) -> dict[Path, Path]:

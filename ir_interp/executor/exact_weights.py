@@ -43,6 +43,7 @@ _DIGITS: dict[np.dtype[Any], int] = {_SINGLE: 24, _DOUBLE: 53}
 _FEWEST_BITS = 8  # of a part of a pixel: with fewer, floats with a bound are faster
 _WIDE = 2**62  # a limit of int64 that leaves one bit for twice a rest
 _SPARE = 8  # roundings of the largest sum besides those of its terms
+_MOST_CHANNELS = 8
 _PART_ELEMENTS = 2**20  # that are computed at a time
 
 
@@ -169,6 +170,9 @@ class ExactSums:
             total = np.ones((1,) * len(self._piece.outputs), dtype)
             for axis, weights in self._axes.items():
                 total = total * weights.totals.astype(dtype).reshape((-1,) + (1,) * (total.ndim - axis - 1))
+            channels = self._piece.shape[-1]
+            if total.shape[-1] == 1 and channels <= _MOST_CHANNELS:  # NumPy divides few of them one by one
+                total = np.repeat(total, channels, axis=-1)
             self._kept_totals[dtype] = total
         return self._kept_totals[dtype]
 

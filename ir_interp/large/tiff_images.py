@@ -32,7 +32,7 @@ from ir_interp.large.layout import Layout, Slices, Work
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
 from ir_interp.shapes import Array, Shape
-from ir_interp.specs import Alpha, Nearest, ResizeSpec
+from ir_interp.specs import Alpha, Mode, Nearest, ResizeSpec
 
 if TYPE_CHECKING:
     from rasterio import DatasetReader
@@ -260,7 +260,10 @@ class Raster:
         return _WITH_ALPHA.get(bands) if self.alpha == bands else None
 
     def check(self, spec: ResizeSpec) -> None:
-        """Raise SpecError for sums that would mix colours of transparent pixels into others."""
+        """Raise ReadError for sums of indices, SpecError for sums that would mix colours of transparent pixels in."""
+        if self.has_palette and not isinstance(spec.kernel, Nearest | Mode):
+            remedy = "`gdal_translate -expand rgb` makes colours of them, and nearest and mode take them"
+            raise ReadError(f"its pixels are indices of a palette; {remedy}", str(self.path))
         is_safe = self.alpha is None or isinstance(spec.kernel, Nearest)
         if is_safe or (spec.alpha is Alpha.PREMULTIPLIED and self.alpha == self.profile["count"]):
             return
@@ -268,6 +271,13 @@ class Raster:
         remedy = f"if it is no alpha, mark it, as by `gdal_translate -colorinterp_{self.alpha} undefined`"
         expected = "expected a call of Pillow on uint8 LA or RGBA, as pillow:bicubic, or nearest"
         raise SpecError(f"{problem} would colour their neighbours; {expected}; {remedy}")
+
+    @property
+    def has_palette(self) -> bool:
+        """Whether pixels are indices of a palette."""
+        from rasterio.enums import ColorInterp
+
+        return ColorInterp.palette in self.idle[0].colorinterp
 
     def read(self, piece: Slices, values: Array) -> None:
         """Fill an array with a piece. Raises ReadError for a block that cannot be decoded."""
@@ -314,8 +324,7 @@ class Raster:
 def opened_raster(path: Path) -> Raster:
     """Return a GeoTIFF file.
 
-    Raises ReadError for another file, and for rasters whose pixels are indices of a palette; IrInterpError without
-    rasterio.
+    Raises ReadError for another file, and for one whose place is not a geotransform; IrInterpError without rasterio.
     """
     try:
         import rasterio
@@ -346,12 +355,7 @@ def _dataset(name: str) -> DatasetReader:
 
 def _check(dataset: Any, path: Path) -> None:
     """Raise ReadError for a raster whose pixels are not plain numbers, or whose place is not a geotransform."""
-    from rasterio.enums import ColorInterp
-
     problems = {
-        "its pixels are indices of a palette; `gdal_translate -expand rgb` makes colours of them": (
-            ColorInterp.palette in dataset.colorinterp
-        ),
         "its colours are multiplied by alpha already, which a written file would not say; expected plain colours": (
             has_multiplied_colours(path)  # GDAL before 3.11 does not report it
         ),
@@ -508,7 +512,14 @@ _TYPES = {  # of GDAL, by element type
 
 def _describe(band: Any, dataset: Any, number: int) -> None:
     """Add what a file holds about one of its bands."""
-    etree.SubElement(band, "ColorInterp").text = dataset.colorinterp[number - 1].name.capitalize()
+    meaning = dataset.colorinterp[number - 1].name
+    etree.SubElement(band, "ColorInterp").text = meaning.capitalize()
+    if meaning == "palette":
+        table = etree.SubElement(band, "ColorTable")
+        for _, colour in sorted(dataset.colormap(number).items()):
+            entry = etree.SubElement(table, "Entry")
+            for place, part in enumerate(colour, start=1):
+                entry.set(f"c{place}", str(part))
     texts = {"Description": dataset.descriptions[number - 1], "UnitType": dataset.units[number - 1]}
     for name, text in texts.items():
         if text:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from ir_interp.containers import CLASSES, MODES, NOTHING, Request, resized_image
 from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor.resize import resize
+from ir_interp.executor.threads import alone
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import replacing
@@ -93,19 +96,24 @@ class Pictures:
 
     def resize(self, source: Path, destination: Path) -> ResizedFile:
         """Write a resized image or array. Raises IrInterpError for a file that cannot be read, resized or written."""
+        with replacing(destination) as (temporary,):
+            return self.write(source, temporary)
+
+    def write(self, source: Path, destination: Path) -> ResizedFile:
+        """Do so to a file that is not there yet."""
         try:
-            return self._resize(source, destination)
+            return self._write(source, destination)
         except (SpecError, ShapeError) as error:  # about an image without a name
             raise ReadError(str(error), source.name) from None
 
-    def _resize(self, source: Path, destination: Path) -> ResizedFile:
+    def _write(self, source: Path, destination: Path) -> ResizedFile:
         with image_arrays.opened(source) as picture:
             if self.like is None:
                 image_arrays.check_still(picture, source)
             shown = image_arrays.oriented(picture, self.orientation)
             image = self._readable(shown, source)
             before = np.asarray(image)
-            if FileKind.of(destination) is not FileKind.ARRAY:
+            if not _is_written(destination.suffix, before.shape[2:], before.dtype.str):
                 check_format(destination, before)
             op = None if self.like is None else call(self.like, before, image.mode)
             if op is None:
@@ -113,12 +121,11 @@ class Pictures:
                 after = np.asarray(made)
             else:
                 after = resized(op, before, self.sizes, self.scales)
-            with replacing(destination) as (temporary,):
-                if FileKind.of(destination) is FileKind.ARRAY:
-                    write(temporary, after)
-                else:
-                    made = made if op is None else image_arrays.pillow().fromarray(np.ascontiguousarray(after))
-                    image_arrays.save_picture(made, temporary, shown, self.quality)
+            if FileKind.of(destination) is FileKind.ARRAY:
+                write(destination, after)
+            else:
+                made = made if op is None else image_arrays.pillow().fromarray(np.ascontiguousarray(after))
+                image_arrays.save_picture(made, destination, shown, self.quality)
         return ResizedFile(op=op, before=before.shape, after=after.shape, dtype=after.dtype.name)
 
     def _readable(self, picture: Image, path: Path) -> Image:
@@ -129,6 +136,15 @@ class Pictures:
         if picture.mode == "PA" or (picture.mode in _KEYED and sums and "transparency" in picture.info):
             return picture.convert(_KEYED.get(picture.mode, "RGBA"))
         return picture if picture.mode in (*MODES, *CLASSES) else image_arrays.plain(picture, path)
+
+
+@cache
+def _is_written(suffix: str, channels: tuple[int, ...], dtype: str) -> bool:
+    """Return whether files of an extension hold such pixels, which need not be tried for each of many."""
+    with suppress(IrInterpError):
+        check_format(Path(f"x{suffix}"), np.zeros((1, 1, *channels), dtype))
+        return True
+    return False
 
 
 _KEYED = {"L": "LA", "RGB": "RGBA"}  # modes of which one colour may stand for transparency, and those with alpha
@@ -156,17 +172,32 @@ def own_request(
     return Request(kernel=kernel, sizes=sizes, scales=each, axes=axes, antialias=True if widens else None)
 
 
-def resized_file(item: tuple[Path, Path], pictures: Pictures) -> str:
-    """Resize one file of many; return why not, or an empty text."""
-    source, destination = item
+Pairs = tuple[tuple[Path, Path], ...]
+"""Images, each with the file to write, all of these in one folder."""
+
+
+def resized_files(pairs: Pairs, pictures: Pictures) -> list[str]:
+    """Resize some files of many; return for each why not, or an empty text."""
+    destinations = [destination for _, destination in pairs]
     try:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        with flags_stay():  # this process is a part of a command
-            pictures.resize(source, destination)
+        destinations[0].parent.mkdir(parents=True, exist_ok=True)
+        # One temporary folder for all, since making and removing one takes as long as resizing a photo.
+        with replacing(*destinations) as temporary, flags_stay(), alone():  # the other processes have processors, too
+            sources = (source for source, _ in pairs)
+            return [_error(source, path, pictures) for source, path in zip(sources, temporary, strict=True)]
+    except (IrInterpError, OSError) as error:  # of the folder
+        return [str(error)] * len(pairs)
+
+
+def _error(source: Path, destination: Path, pictures: Pictures) -> str:
+    try:
+        pictures.write(source, destination)
     except IrInterpError as error:
-        return str(error)
+        destination.unlink(missing_ok=True)
+        return f"{source}{str(error).removeprefix(source.name).removeprefix(str(source))}"
     except Exception as error:  # of one file among thousands
-        return str(unforeseen(error))
+        destination.unlink(missing_ok=True)
+        return f"{source}: {unforeseen(error)}"
     return ""
 
 

@@ -256,6 +256,24 @@ def test_what_is_refused(x: Any, more: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
+class Shared:
+    """An object that shares its memory by DLPack, and nothing else."""
+
+    def __init__(self, x: Array) -> None:
+        self._x = x
+
+    def __dlpack__(self, **known: Any) -> Any:
+        return self._x.__dlpack__(**known)
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+
+def test_an_object_of_dlpack_becomes_an_array() -> None:
+    x = next(images("float32", (8, 12)))
+    np.testing.assert_array_equal(resize(Shared(x), (4, 5), kernel="area"), resize(x, (4, 5), kernel="area"))
+
+
 def test_scales_are_decimal_numbers() -> None:
     """0.7 is 7 / 10, not the float32 below it; the bounds are those of the input."""
     assert resize(np.zeros((10, 30)), scales=0.7).shape == (7, 21)

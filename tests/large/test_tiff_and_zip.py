@@ -139,6 +139,23 @@ def _masked(path: Path, mask: Array, *, inside: bool = True, nodata: float | Non
         file.write_mask(mask)
 
 
+@pytest.mark.parametrize("kernel", ["nearest", "mode"])
+def test_a_palette_stays_a_palette(kernel: str, tmp_path: Path) -> None:
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    classes = np.random.default_rng(8).integers(0, 4, (1, 90, 131)).astype(np.uint8)
+    colours = {0: (9, 8, 7, 255), 1: (255, 0, 0, 255), 2: (0, 255, 0, 255), 3: (0, 0, 255, 255)}
+    _geotiff(tmp_path / "in.tif", classes, nodata=None)
+    with rasterio.open(tmp_path / "in.tif", "r+") as file:
+        file.write_colormap(1, colours)
+    command = ["run", str(tmp_path / "in.tif"), "--kernel", kernel, "--size", "41,60", "-q"]
+    assert main([*command, "--output", str(tmp_path / "out.tif")]) == 0
+    resize: Any = ir_interp.resize
+    with rasterio.open(tmp_path / "out.tif") as file:
+        np.testing.assert_array_equal(file.read(1), resize(classes[0], (41, 60), kernel=kernel))
+        assert file.colorinterp[0].name == "palette"
+        assert {index: file.colormap(1)[index] for index in colours} == colours
+
+
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("kernel", ["area", "linear", "nearest", "mode"])
 def test_a_mask_stays_a_mask(kernel: str, inside: bool, tmp_path: Path) -> None:

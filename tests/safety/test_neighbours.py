@@ -84,7 +84,8 @@ def test_a_pipe_beside_a_geotiff_is_not_waited_for(name: str, raster: Any, capsy
 
 def test_a_mask_beside_a_geotiff_is_of_its_folder_and_its_size(raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     Path("elsewhere").mkdir()
-    settings: dict[str, Any] = {"driver": "GTiff", "width": 60, "height": 40, "count": 1, "dtype": "uint8"}
+    settings: dict[str, Any] = {"driver": "GTiff", "height": 40, "count": 1, "dtype": "uint8"}
+    settings["transform"] = raster.Affine(10, 0, 0, 0, -10, 0)
     for name, width in (("elsewhere/a.msk", 60), ("a.tif.msk", 59)):
         with raster.open(name, "w", **settings | {"width": width}) as file:
             file.write(np.full((1, 40, width), 255, np.uint8))
