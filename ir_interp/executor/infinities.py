@@ -152,7 +152,7 @@ def largest_input(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> float:
 
 def exceeds(x: Array, largest: float) -> bool:
     """Return whether an array contains a NaN, or a number of a larger magnitude."""
-    return largest < np.inf and x.size > 0 and not bool(x.max() <= largest and x.min() >= -largest)
+    return largest < np.inf and x.size > 0 and not (float(x.max()) <= largest and float(x.min()) >= -largest)
 
 
 def _hides_any(bound: Plan, piece: Piece) -> bool:
