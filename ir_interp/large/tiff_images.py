@@ -9,11 +9,12 @@ file that would change the image is refused by name. Statistics and overviews ma
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import check_readable, has_multiplied_colours, is_beside, name_of, opened
 from ir_interp.files.memory import check_bytes
-from ir_interp.files.writing import exists
+from ir_interp.files.writing import exists, real
 from ir_interp.large.layout import Layout, Slices, Work
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
@@ -136,10 +137,37 @@ def opened_microscopy(path: Path) -> OmeTiff:
 
 
 def _opened_by_tifffile(name: str, mode: str, **settings: Any) -> IO[Any]:
-    """Open a file as tifffile asks for it; one to be read must be regular, and is not waited for."""
+    """Open a file as tifffile asks for it, by a path without links.
+
+    One to be read is not waited for. Raises OSError if it is not regular, or by now a link.
+    """
     if mode != "rb":
         return Path(name).open(mode, **settings)
-    return opened(Path(name))
+    file = opened(Path(name))
+    if real(Path(name_of(file))) != Path(name):
+        file.close()
+        raise OSError(errno.EINVAL, "Replaced by a link while it was read", name)
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file that tifffile has opened, to be opened again without following links; it has the form of fsspec's."""
+
+    path: str
+    mode: str = "rb"
+
+    def open(self) -> IO[bytes]:
+        """Open the file. Raises OSError if it is not regular, or by now a link."""
+        return _opened_by_tifffile(self.path, self.mode)
+
+
+def _fix_parts(path: Path, pages: Iterable[Any]) -> None:
+    """Let files that pages come from be opened again as they are. Raises ReadError for one outside the folder."""
+    for handle in {id(page.parent): page.parent.filehandle for page in pages if page is not None}.values():
+        if not is_beside(Path(handle.path), path):
+            raise ReadError(f"{handle.path} lies outside its folder, and is not read", str(path))
+        handle._file = _Part(handle.path)
 
 
 def _check_parts(path: Path, file: Any) -> None:
@@ -174,6 +202,8 @@ def _of_series(path: Path, file: Any) -> OmeTiff:
     names = tuple(name.lower() for name in series.axes)
     if "s" in names:  # samples of a pixel are channels
         names = tuple("c" if name == "s" else name for name in names)
+    if file.is_ome or file.is_mmstack:
+        _fix_parts(path, series.pages)
     array = zarr.open_array(series.aszarr(level=0), mode="r")
     return OmeTiff(file=file, array=array, label=str(path), names=names, image=_image(file, names))
 

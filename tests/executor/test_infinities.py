@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import ir_interp
-from ir_interp.specs import Linear
+from ir_interp.specs import Cubic, Linear
 from tests.support.loops import use_loops
 from tests.sweeps import infinities
 
@@ -145,6 +145,14 @@ def test_the_default_leaves_out_inputs_of_weight_0() -> None:
     assert np.isnan(ir_interp.resize(x, spec)).sum() == 16
     assert np.isnan(ir_interp.resize(x, spec, arithmetic="onnxruntime")).sum() == 25
     assert np.isnan(ir_interp.resize(x, spec, arithmetic="openvino")).sum() == 25
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_largest_finite_numbers_need_no_warning(dtype: str) -> None:
+    """Inputs are compared with a limit that float16 does not hold."""
+    spec = ir_interp.ResizeSpec(kernel=Cubic(a=-0.75), axes=(0, 1), target=ir_interp.Sizes((6, 7)))
+    x = np.full((4, 4), np.finfo(dtype).max, dtype)
+    assert ir_interp.resize(x, spec, arithmetic="onnxruntime").dtype == x.dtype
 
 
 def test_finite_values_keep_their_bits(tmp_path: Path) -> None:

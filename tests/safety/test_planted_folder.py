@@ -71,8 +71,8 @@ FRAMEWORKS = (
     "tflite/net.tflite",
 )  # fmt: skip
 COMMANDS_OF_FRAMEWORKS = (
-    "inspect {0}", "explain {0}", "plot {0} out{1}.svg --axis 1", "audit {0}", "audit {0} --results out{1}.jsonl",
-    "convert {0} out{1}.onnx", "convert {0} out{1}.xml", "compare {0} out{1}.onnx",
+    "inspect {0}", "audit {0}", "audit {0} --results out{1}.jsonl", "convert {0} out{1}.onnx", "convert {0} out{1}.xml",
+    "compare {0} out{1}.onnx",
 )  # fmt: skip
 BESIDE_MODELS = (
     "config.json", "metadata.json", "model.weights.h5", "keras.json", "net.json", "net.yaml", "net.index",

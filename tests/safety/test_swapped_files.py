@@ -1,4 +1,4 @@
-"""A pipe takes the place of a checked file: no command waits for a writer, however late the swap comes."""
+"""A pipe or a link takes the place of a checked file: no command waits or follows it, however late the swap comes."""
 
 from __future__ import annotations
 
@@ -161,6 +161,37 @@ def test_a_pipe_that_takes_the_place_of_a_block(name: str, before: bool, stores:
     """After each time, too, and just before: between any check of the name and the time that it is opened."""
     line, file, used = STORES[name]
     assert swaps(line, file, used, before=before)
+
+
+@pytest.mark.skipif(not CAN_WATCH, reason="the log of opened files is one of Linux")
+@pytest.mark.parametrize(("source", "part"), [("m.ome.tif", "n.ome.tif"), ("s.zarr", "s.zarr/c/0/0")])
+def test_a_link_that_takes_the_place_of_a_part_is_not_followed(
+    source: str, part: str, stores: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Pixels of a file in another folder do not become those of the result, whenever the link is put there."""
+    import zarr
+
+    content, uses = Path(part).read_bytes(), 0
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret"
+    secret.write_bytes(content[:-64] + bytes([99]) * 64)
+    line = f"run {source} --like opencv:nearest --sizes 8,8 --output y.zarr" + " --dims y,x" * source.endswith("tif")
+    while True:
+        shutil.rmtree("y.zarr", ignore_errors=True)
+        Path(part).unlink()
+        Path(part).write_bytes(content)
+        Path("pipe").symlink_to(secret)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", DRIVER, str(uses + 1), part, *line.split()],
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=SECONDS,
+        )  # fmt: skip
+        assert done.returncode in (0, 2), done.stderr
+        if done.returncode == 0:
+            assert (np.asarray(zarr.open_array("y.zarr", mode="r")[...]) != 99).all()
+        if Path("pipe").is_symlink():
+            break
+        uses += 1
+    assert uses
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(not CAN_WATCH, reason="the log of opened files is one of Linux")
