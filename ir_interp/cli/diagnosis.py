@@ -426,8 +426,11 @@ def _show(done: Fixed) -> None:
         for repair in done.repaired
         for remedy in repair.remedies
     ]
-    title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
-    console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    if rows:
+        title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
+        console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    else:
+        console.say(f"no exporter mistakes found in {done.source.name}", "bold")
     for error in done.unread:
         console.say(f"not read, left as it is: {error}")
     if done.note:
@@ -441,7 +444,7 @@ def _show(done: Fixed) -> None:
         console.say(f"weights of {count(done.unsigned_products, '8-bit product')} made unsigned: no sum saturates")
     if rows or done.unsigned_products:
         console.say("every other node, constant and name is as it was, byte for byte")
-    console.say(f"wrote {done.destination}" + ("" if rows or done.unsigned_products else ", a copy"))
+    console.say(f"wrote {done.destination}" + ("" if rows or done.unsigned_products else ", an unchanged copy"))
 
 
 def _show_output(console: Console, output: OutputComparison) -> None:
