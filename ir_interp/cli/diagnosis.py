@@ -29,7 +29,7 @@ from ir_interp.cli.printed_results import check_image, folded_cells, print_findi
 from ir_interp.diagnostic_codes import ON_REQUEST, Severity, check_codes, codes_of
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, FileKind, listed
-from ir_interp.files.writing import check_outputs, is_file, real
+from ir_interp.files.writing import check_outputs, exists, is_file, real
 from ir_interp.options.declaration import check_place, flagged, keywords
 from ir_interp.options.model_options import FAULT, KIT, REPORT, RESULTS, AuditOptions, FixOptions, ReproduceOptions
 from ir_interp.plain_text import printable, quote_shell
@@ -342,6 +342,8 @@ def audit(
     check_outputs(written, [*expanded(models), *([image] if image else [])])
     if options.baseline and options.write_baseline:
         raise IrInterpError("--baseline and --write-baseline exclude each other; the file is written anew")
+    if options.baseline and not exists(options.baseline):
+        raise ReadError(f"does not exist; to create it: --write-baseline {options.baseline}", str(options.baseline))
     with printed_results.progress_bar(options.quiet) as report_progress:
         # Without --preprocess, the image is for the pictures of the page.
         compared = image if options.preprocess else None
