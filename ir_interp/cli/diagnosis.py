@@ -330,6 +330,8 @@ def audit(
     check_severities(options)
     if ON_REQUEST in options.fail_on and not any(map(ON_REQUEST.startswith, options.select)):
         raise IrInterpError(f"--fail-on {ON_REQUEST} has no effect without --select {ON_REQUEST}")
+    if options.results is not None:
+        check_place(options, RESULTS, "with --results")
     if options.preprocess is None and not options.html:
         check_image(options.image, options.html)
     if options.results is not None:
@@ -377,7 +379,6 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
     if form not in ("text", "json", "none"):
         raise IrInterpError(f"--format {form} has no effect with --results")
-    check_place(options, RESULTS, "with --results")
     check_outputs([path for path in (results, options.table) if path])
     summary, code = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
     return code or int(summary.fails(*options.fail_on))
