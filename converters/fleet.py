@@ -26,13 +26,13 @@ from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import OutputError, opened_alone, replacing
 from ir_interp.options.declaration import identity
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
-from ir_interp.plain_text import flags_stay, quote_shell
+from ir_interp.plain_text import flags_stay
 from ir_interp.records import Json, Record
 
 from . import workers
 from .audit import audit_report
 from .conversion.converting import convert
-from .conversion.next_steps import ToAct, mistaken, next_step
+from .conversion.next_steps import ToAct, alone, mistaken, next_step
 from .conversion.routes import check_options, conversion_kinds, has_the_form
 from .reports import Progress, silent
 
@@ -475,8 +475,7 @@ class Conversion:
 
     def command(self, path: Path) -> str:
         """Return the command that converts one model, and describes a refusal on a page."""
-        page = path.with_suffix(".html").name
-        return quote_shell("ir-interp", "convert", str(path), str(self.of(path)), "--html", page)
+        return alone(path, self.of(path))
 
     def prepare(self) -> None:
         """Create the folder of the results. Raises OutputError if that fails."""

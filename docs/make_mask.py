@@ -39,7 +39,7 @@ def as_trained() -> np.ndarray[Any, Any]:
 
 def as_converted_by_ovc() -> np.ndarray[Any, Any]:
     """Return the mask as 60x80, as OpenVINO's frontend converts the exported model: by a plain bicubic."""
-    return _shrunk(Cubic(a=-0.75))
+    return _shrunk(Cubic(a=-0.5))
 
 
 def _shrunk(kernel: Cubic) -> np.ndarray[Any, Any]:

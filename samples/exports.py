@@ -110,7 +110,12 @@ def torch_antialias_fixed(path: Path) -> None:
 
 
 def road_mask(path: Path) -> None:
-    """Write the last step of a segmentation model, which shrinks a mask with antialias, as torch.onnx did for years."""
+    """Write the last step of a segmentation model, which shrinks a mask with antialias, as torch.onnx does."""
+    onnx.save(onnx.parser.parse_model(_SHRINK.format(**_ROADS, a=-0.5, exclude=1)), path)
+
+
+def old_road_mask(path: Path) -> None:
+    """Write the same as torch.onnx did for years, with onnxscript up to 0.7.0: another cubic, with other borders."""
     onnx.save(onnx.parser.parse_model(_SHRINK.format(**_ROADS, a=-0.75, exclude=0)), path)
 
 
@@ -191,6 +196,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "torch-antialias": torch_antialias,
     "torch-antialias-fixed": torch_antialias_fixed,
     "road-mask": road_mask,
+    "old-road-mask": old_road_mask,
     "tf2onnx-nearest": tf2onnx_nearest,
     "interpolate-1": interpolate_1,
     "yolo": yolo,

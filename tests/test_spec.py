@@ -304,7 +304,7 @@ SPECS = [
     ),
     (
         made(kernel=Cubic(a=-0.5, antialias=Antialias.SHRINKING, exclude_outside=True), aspect="not_larger"),
-        "cubic a=-0.5, antialiased, without out-of-bounds samples, half_pixel: (i + 1/2) * step - 1/2, "
+        "cubic a=-0.5, antialiased (weights renormalised at borders), half_pixel: (i + 1/2) * step - 1/2, "
         "step = 1 / scale; sizes 5, 6 (not_larger) on all axes",
     ),
     (

@@ -78,12 +78,10 @@ def matched(
 
 def read(path: Path) -> tuple[Accepted, ...]:
     """Return the entries of a file. Raises ReadError for a file that ``write`` did not write."""
-    if not exists(path):
-        raise ReadError(f"does not exist; to create it: --write-baseline {path}", str(path))
     document = json_object(path, "a baseline")
     version = document.get(_KEY)
     if version is None:
-        raise ReadError(f"is not a baseline: it has no key {_KEY!r}; expected a file of --write-baseline", str(path))
+        raise ReadError(f"is not a baseline: it has no key {_KEY!r}; expected a file of accepted findings", str(path))
     if version != _VERSION:
         raise ReadError(f"is a baseline of version {version!r}; expected {_VERSION}: write it anew", str(path))
     _check_keys(document, (_KEY, _ENTRIES), str(path))

@@ -117,6 +117,12 @@ def models_to_act(findings: Sequence[Finding], on: Sequence[str]) -> Iterator[To
         yield ToAct(file=file, problem=problem, more=len(others), command=next_step(first, files))
 
 
+def alone(source: Path, destination: Path) -> str:
+    """Return the command that converts one model of a folder, and describes a refusal on a page."""
+    page = source.with_suffix(".html").name
+    return quote_shell("ir-interp", "convert", str(source), str(destination), "--html", page)
+
+
 def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
     """Return a command line for the file of a finding; of ``mistaken`` files it takes the repaired one."""
     file, kind = finding.file, FileKind.of(finding.file)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.files.snapshots import copy_file
 from ir_interp.files.writing import scratch
@@ -287,6 +287,10 @@ def conversion_kinds(source: Path, destination: Path) -> tuple[FileKind, FileKin
     return (start, end) if start and end and (start, end) in PATHS else None
 
 
+class NothingToChangeError(ReadError):
+    """A source that has the format of the result already, where no option names a change."""
+
+
 _NO_TARGET = (
     "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
 )
@@ -312,22 +316,27 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     _check_versions(options)
     # channels move without an image, too
     check_needs(replace(options, layout=None) if moves_channels(*kinds) else options)
+    is_unchanged = _CHANGES.isdisjoint(option.name for option in options_set(options))
     if kinds == PORTABLE and options.target is None:
-        raise ReadError(_NO_TARGET, name)
+        raise (NothingToChangeError if is_unchanged else ReadError)(_NO_TARGET, name)
     if options.target is not None:
         _check_target(kinds, options.target, name)
-    if kinds == _SAME_IR and _CHANGES.isdisjoint(option.name for option in options_set(options)):
-        raise ReadError(_NO_CHANGE, name)
+    if kinds == _SAME_IR and is_unchanged:
+        raise NothingToChangeError(_NO_CHANGE, name)
 
 
 def has_the_form(path: Path, suffix: str, options: ConvertOptions) -> bool:
     """Return whether a file already has the format that a conversion writes, and nothing in it is to change."""
     kinds = FileKind.of(path), FileKind.of(f"x{suffix}")
-    if kinds[0] is not kinds[1]:
+    if kinds[0] is None or kinds[0] is not kinds[1]:
         return False
-    if kinds == PORTABLE:
-        return options.target is None
-    return kinds != _SAME_IR or _CHANGES.isdisjoint(option.name for option in options_set(options))
+    try:
+        check_options((kinds[0], kinds[0]), options, path.name)
+    except NothingToChangeError:
+        return True
+    except IrInterpError:  # an option that asks for something else
+        return False
+    return kinds not in PATHS
 
 
 def exporters_for(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> tuple[Exporter, ...]:

@@ -29,7 +29,7 @@ from ir_interp.cli.printed_results import check_image, folded_cells, print_findi
 from ir_interp.diagnostic_codes import ON_REQUEST, Severity, check_codes, codes_of
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, FileKind, bytes_of, listed
-from ir_interp.files.writing import check_outputs, is_file, real
+from ir_interp.files.writing import check_outputs, exists, is_file, real
 from ir_interp.options.declaration import check_place, flagged, keywords
 from ir_interp.options.model_options import FAULT, KIT, REPORT, RESULTS, AuditOptions, FixOptions, ReproduceOptions
 from ir_interp.plain_text import printable, quote_shell
@@ -330,6 +330,8 @@ def audit(
     check_severities(options)
     if ON_REQUEST in options.fail_on and not any(map(ON_REQUEST.startswith, options.select)):
         raise IrInterpError(f"--fail-on {ON_REQUEST} has no effect without --select {ON_REQUEST}")
+    if options.results is not None:
+        check_place(options, RESULTS, "with --results")
     if options.preprocess is None and not options.html:
         check_image(options.image, options.html)
     if options.results is not None:
@@ -342,6 +344,8 @@ def audit(
     check_outputs(written, [*expanded(models), *([image] if image else [])])
     if options.baseline and options.write_baseline:
         raise IrInterpError("--baseline and --write-baseline exclude each other; the file is written anew")
+    if options.baseline and not exists(options.baseline):
+        raise ReadError(f"does not exist; to create it: --write-baseline {options.baseline}", str(options.baseline))
     with printed_results.progress_bar(options.quiet) as report_progress:
         # Without --preprocess, the image is for the pictures of the page.
         compared = image if options.preprocess else None
@@ -375,7 +379,6 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
     if form not in ("text", "json", "none"):
         raise IrInterpError(f"--format {form} has no effect with --results")
-    check_place(options, RESULTS, "with --results")
     check_outputs([path for path in (results, options.table) if path])
     summary, code = printed_results.run_fleet(models, Auditing(options=options), options, results, form)
     return code or int(summary.fails(*options.fail_on))
@@ -426,8 +429,11 @@ def _show(done: Fixed) -> None:
         for repair in done.repaired
         for remedy in repair.remedies
     ]
-    title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
-    console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    if rows:
+        title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
+        console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    else:
+        console.say(f"no exporter mistakes found in {done.source.name}", "bold")
     for error in done.unread:
         console.say(f"not read, left as it is: {error}")
     if done.note:
@@ -441,7 +447,7 @@ def _show(done: Fixed) -> None:
         console.say(f"weights of {count(done.unsigned_products, '8-bit product')} made unsigned: no sum saturates")
     if rows or done.unsigned_products:
         console.say("every other node, constant and name is as it was, byte for byte")
-    console.say(f"wrote {done.destination}" + ("" if rows or done.unsigned_products else ", a copy"))
+    console.say(f"wrote {done.destination}" + ("" if rows or done.unsigned_products else ", an unchanged copy"))
 
 
 def _show_output(console: Console, output: OutputComparison) -> None:

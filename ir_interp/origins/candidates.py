@@ -233,7 +233,8 @@ SHOWN = 3  # candidates shown if none fits
 ENOUGH = 32  # values on which the calls differ; fewer may agree by chance with a pipeline that is not tried
 UNLIKELY = 1e-3  # likelihood below which a candidate of a JPEG file does not fit
 _LEAST = 1e-9  # smallest likelihood that is shown; no model of noise is more exact
-_NONE = "none of these: another library, other settings or further steps"
+_OTHERS = "another library, other settings or further steps"
+_NONE = f"none of these: {_OTHERS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,8 +404,10 @@ class Identified(Record):
             if none is not None and none.likelihood is not None:
                 yield f"  {_NONE}: likelihood {_share(none.likelihood)}"
             elif self.telling is not None:
-                weight = "excluded" if self.telling >= ENOUGH and not self._is_twice else "not excluded"
-                yield f"  {_NONE}: {weight}, {self.telling} values tell the tried calls apart"
+                if self.telling >= ENOUGH and not self._is_twice:
+                    yield f"  no other call explains all {self.fitting[0].count} values"
+                else:
+                    yield f"  {_OTHERS} are not excluded: {self.telling} values tell the tried calls apart"
 
     def _advice(self) -> Iterator[str]:
         if self.further is not None:

@@ -347,7 +347,7 @@ class _Kernel:
         return self.word
 
     def __str__(self) -> str:
-        cut = ", without out-of-bounds samples" if self.exclude_outside else ""
+        cut = " (weights renormalised at borders)" if self.exclude_outside else ""
         border = "" if self.border is Border.EDGE else f", {self.border} border"
         return f"{self.title}{_widened(self.antialias)}{cut}{border}"
 

@@ -248,7 +248,7 @@ def test_inspect_by_the_page(cli: Cli, folder: Path) -> None:
         assert code == 0
     assert formulas == [
         "linear at (i + 1/2) * step - 1/2, step = in / out",
-        "linear, antialiased on all axes if any shrinks, without out-of-bounds samples "
+        "linear, antialiased on all axes if any shrinks (weights renormalised at borders) "
         "at (i + 1/2) * step - 1/2, step = in / out",
     ]
 

@@ -69,10 +69,13 @@ AUDIT = {
     "--run": None,
     "--shape": "x:1,3,8,8",
     "--runtime": "tensorrt",
+    "--deploy": "onnxruntime",
     "--select": "IRI02",
     "--ignore": "IRI023",
     "--fail-on": "mistake",
     "--severity": "openvino=note",
+    "--baseline": "base.json",
+    "--write-baseline": "base.json",
     "--isolated": None,
     "--format": "json",
     "--json": None,
@@ -166,6 +169,8 @@ def test_a_folder_becomes_what_was_asked_for(capsys: pytest.CaptureFixture[str])
 
 
 SUFFIXES = (".xml", ".onnx", ".json")
+CHANGES = {"--only", "--interpolate", "--ir", "--freeze", "--fp16", "--semantics"}
+NO_CHANGE = ("name the change", "--target NAME is missing")  # what is said of one file that has the format already
 
 
 @pytest.mark.sampled(1)
@@ -220,12 +225,20 @@ def test_a_folder_is_converted_as_its_files_are(
             assert (code, written, all(bad for (bad, _), _ in expected.values())) == (2, {}, True), flags
             assert tuple(lines(errors)) in said, flags
             continue
-        assert converted.keys() == sources.keys(), flags
+        # A file that has the format already is skipped, unless an option names a change in it.
+        skipped = {
+            source
+            for source, ((_, texts), _) in expected.items()
+            if any(map(" ".join(texts).__contains__, NO_CHANGE)) and CHANGES.isdisjoint(flags)
+        }
+        for source in skipped:
+            del expected[source]
+        assert converted.keys() == sources.keys() - skipped, flags
         for source, ((_, texts), results) in expected.items():
             assert [each["message"] for each in converted[source]["errors"]] == texts, flags
             assert {name: written.pop(name) for name in results} == results, flags
         assert written == {}, flags
-        assert code == max(min(bad, 1) for (bad, _), _ in expected.values()), flags
+        assert code == max((bad for (bad, _), _ in expected.values()), default=0), flags
 
 
 @pytest.mark.long
@@ -262,7 +275,7 @@ def test_a_folder_is_audited_as_its_files_are(
             )
             continue
         if "exclude each other" in errors:
-            assert len(set(flags) & set(PRINTED)) == 2
+            assert len(set(flags) & set(PRINTED)) == 2 or set(flags) == {"--runtime", "--deploy"}
             assert command(capsys, "audit", "zoo/a.onnx", *line(flags, AUDIT)) == (2, "", errors)
             continue
         expected = alone(tuple(flag for flag in flags if flag not in places(flags, AuditOptions, REPORT)))
@@ -273,6 +286,8 @@ def test_a_folder_is_audited_as_its_files_are(
         audited = records("r.jsonl")
         for source, (_, report) in expected.items():
             report = {name: value for name, value in (report or {}).items() if name != "schema_version"}
+            for finding in audited[source]["findings"]:
+                finding.pop("command")  # the step that text has below each finding
             assert {name: audited[source][name] for name in report} == report, flags
         assert code == max(single for (single, _), _ in expected.values()), flags
 

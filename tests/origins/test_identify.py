@@ -191,7 +191,7 @@ def test_few_values_are_not_sure() -> None:
     x = np.random.default_rng(0).integers(0, 256, (9, 9, 3)).astype(np.uint8)
     answer = ir_interp.identify([(x, pillow(x, 1, 3, "HAMMING"))])
     assert (answer.call, answer.telling, answer.is_sure) == ("pillow:HAMMING", 9, False)
-    assert "none of these: another library, other settings or further steps: not excluded, 9 values" in answer.text
+    assert "another library, other settings or further steps are not excluded: 9 values" in answer.text
 
 
 def test_versions_that_differ() -> None:

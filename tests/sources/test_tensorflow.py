@@ -35,7 +35,7 @@ from tests.support.commands import command
 V1 = {"align_corners": False, "half_pixel_centers": True}
 KERNEL = {"kernel_type": "lanczos3", "antialias": True}
 HALF_PIXEL = " at (i + 1/2) * step - 1/2, step = in / out"
-NONE_OUTSIDE = f", without out-of-bounds samples{HALF_PIXEL}"
+NONE_OUTSIDE = f" (weights renormalised at borders){HALF_PIXEL}"
 EXPECTED = "expected the quotient of sizes, and 0"
 HALVED = ([8, 6], [0.5, 0.5], [0.0, 0.0])
 
