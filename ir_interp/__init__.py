@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         Audited as Audited,
         Finding as Finding,
         UnreadResize as UnreadResize,
-        Verdict as Verdict,
     )
+    from ir_interp.converters.audit.verdicts import Verdict as Verdict
     from ir_interp.converters.fix import Fixed as Fixed, Remedy as Remedy, RepairedResize as RepairedResize
     from ir_interp.converters.reports import (
         Compared as Compared,

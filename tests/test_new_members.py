@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.places import ROOT
 
-_MODES = "ir_interp/specs/modes.py"
+_MODES, _KERNELS = "ir_interp/specs/modes.py", "ir_interp/specs/kernels.py"
 _ADDED = {  # the line above, and the line
     "Rounding": ('    SIMPLE = "simple"', '    NEW = "new_rounding"'),
     "Coordinates": ('    TFLITE_CORNERS = "tflite_corners"', '    NEW = "new_coordinates"'),
@@ -51,7 +51,7 @@ _PLACES = {
     },
     "Border": {"ir_interp/plan/formulas.py:within"},
     "Antialias": {
-        f"{_MODES}:_widened",
+        f"{_KERNELS}:_widened",
         "ir_interp/plan/taps.py:widening",
         "converters/decompose/taps.py:_widening",
     },
@@ -98,9 +98,9 @@ def _function(source: Path, line: int) -> str:
 @pytest.mark.long
 def test_mypy_names_every_place_that_a_new_member_reaches(tmp_path: Path) -> None:
     copy = _copied(tmp_path, tuple(_ADDED))
-    modes = copy / _MODES
-    before, after = modes.read_text(encoding="utf-8").split("\nContinuous = ")
-    modes.write_text(f"{before}{_KERNEL}Continuous = New | {after}", encoding="utf-8")
+    kernels = copy / _KERNELS
+    before, after = kernels.read_text(encoding="utf-8").split("\nContinuous = ")
+    kernels.write_text(f"{before}{_KERNEL}Continuous = New | {after}", encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "ir_interp", "typings"]
     printed = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False).stdout
     places: dict[str, set[str]] = {}

@@ -41,19 +41,8 @@ from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
 from ..verify import tolerances
 from . import audited_resizes, probe, whole_models
-from .audited_resizes import (
-    BRIGHTEST,
-    Audited,
-    Finding,
-    Found,
-    Shapes,
-    Unread,
-    UnreadResize,
-    Verdict,
-    judge,
-    of_file,
-    verdict,
-)
+from .audited_resizes import Audited, Finding, Found, Shapes, Unread, UnreadResize, of_file
+from .verdicts import BRIGHTEST, Verdict, judge, verdict
 
 
 @contextmanager

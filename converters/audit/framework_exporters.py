@@ -32,7 +32,7 @@ from ..verify.inputs import Inputs
 from ..verify.model_pairs import compare_with
 from ..verify.tolerances import compare
 from ..workers import Died, Late, Question, lasting
-from .audited_resizes import INTEGERS, Verdict
+from .verdicts import INTEGERS, Verdict
 
 _SECONDS, _IDLE = 300.0, 600.0
 _LONGEST = 160  # of an exporter's error text

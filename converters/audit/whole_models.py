@@ -19,8 +19,9 @@ from ..predictions import RUNTIMES
 from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.tensorrt import RUNTIME
 from ..tensorrt_importer import Answer, Layer, Refusal
-from .audited_resizes import Finding, Found, Verdict, judge
+from .audited_resizes import Finding, Found
 from .saturation import saturation
+from .verdicts import Verdict, judge
 
 TENSORRT, QNN = RUNTIME.name, qnn_placement.NAME
 

@@ -14,7 +14,8 @@ from ir_interp.resize_op import count
 from ir_interp.translation.translate import OF_SEVERITY
 
 from ..audit.audit_report import TONES, Audit
-from ..audit.audited_resizes import Audited, Finding, UnreadResize, Verdict, by_runtimes, deviations
+from ..audit.audited_resizes import Audited, Finding, UnreadResize, by_runtimes
+from ..audit.verdicts import Verdict, deviations
 from ..conversion.next_steps import ToAct, mistaken, models_to_act, next_step
 from ..predictions import runtimes_of
 from ..runtimes.outcome import Kind

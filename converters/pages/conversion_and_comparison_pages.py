@@ -21,7 +21,7 @@ from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import OF_GRADE, OF_VERDICT
 from ir_interp.views import figures
 
-from ..audit.audited_resizes import deviations, differs
+from ..audit.verdicts import deviations, differs
 from ..reports import Compared, ConversionReport, Row, Verification, differing, fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load

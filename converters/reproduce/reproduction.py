@@ -34,9 +34,10 @@ from ir_interp.specs import Sizes
 from ir_interp.version import VERSION
 
 from ..audit import audited_resizes as shapes, probe
-from ..audit.audited_resizes import Audited, Found, Verdict, found
+from ..audit.audited_resizes import Audited, Found, found
 from ..audit.auditing import audit
 from ..audit.probe import RUNNERS
+from ..audit.verdicts import Verdict
 from ..onnx.resize_nodes import given_names, single
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES

@@ -405,7 +405,7 @@ def _other(
     against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, readings: Readings
 ) -> tuple[str, ResizeSpec]:
     """Return the configuration to compare a resize with, and its name: by default a runtime that differs."""
-    from ir_interp.converters.audit.audited_resizes import deviations
+    from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
     deviating = next(deviations(op), None) if against is None else None

@@ -10,17 +10,19 @@ from __future__ import annotations
 from typing import assert_never
 
 from ir_interp.errors import SpecError
-from ir_interp.specs.modes import (
-    Antialias,
+from ir_interp.specs.kernels import (
     Area,
-    Coordinates,
     Cubic,
-    Integers,
     Kernel,
     Lanczos,
     Linear,
     Mode,
     Nearest,
+)
+from ir_interp.specs.modes import (
+    Antialias,
+    Coordinates,
+    Integers,
     Rounding,
     Step,
     Word,

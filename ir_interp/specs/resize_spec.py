@@ -14,27 +14,29 @@ from typing import Any, ClassVar
 from ir_interp.arguments import settle
 from ir_interp.errors import SpecError, spelled
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
+from ir_interp.specs.kernels import (
+    Area,
+    Cubic,
+    Kernel,
+    Lanczos,
+    Linear,
+    Mean,
+    Mode,
+    Nearest,
+    Reduce,
+    Smooth,
+)
 from ir_interp.specs.modes import (
     Alpha,
-    Area,
     Arithmetic,
     Aspect,
     AtRunTime,
     Between,
     Coordinates,
-    Cubic,
     IntegerRounding,
     Integers,
-    Kernel,
-    Lanczos,
     Length,
-    Linear,
-    Mean,
-    Mode,
-    Nearest,
     Passes,
-    Reduce,
-    Smooth,
     Step,
 )
 

@@ -25,8 +25,8 @@ import ir_interp
 from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
 from ir_interp.converters import workers
 from ir_interp.converters.audit import probe
-from ir_interp.converters.audit.audited_resizes import Verdict, judge
 from ir_interp.converters.audit.auditing import audit, models
+from ir_interp.converters.audit.verdicts import Verdict, judge
 from ir_interp.converters.predictions import RUNTIMES, Predictor, runtimes_for
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.diagnostic_codes import RULES

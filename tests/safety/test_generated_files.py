@@ -30,8 +30,9 @@ from ir_interp import ReadError, plain_text
 from ir_interp.cli import printed_results
 from ir_interp.converters import dialects
 from ir_interp.converters.audit.audit_report import FORMATS, Audit
-from ir_interp.converters.audit.audited_resizes import Audited, Finding, Verdict
+from ir_interp.converters.audit.audited_resizes import Audited, Finding
 from ir_interp.converters.audit.probe import RUNNERS, Ran
+from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.pages import frame
 from ir_interp.converters.pages.audit_page import audit_page

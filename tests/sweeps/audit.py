@@ -19,8 +19,9 @@ import onnx
 import openvino
 
 from ir_interp import Arithmetic, Coordinates, Length, ResizeOp
-from ir_interp.converters.audit.audited_resizes import Audited, Verdict
+from ir_interp.converters.audit.audited_resizes import Audited
 from ir_interp.converters.audit.auditing import audit
+from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.plan.formulas import positions
 from ir_interp.plan.taps import plan

@@ -9,8 +9,8 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.shapes import Array
 
-from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, asked, frontend, random_image
+from ...audit.verdicts import Verdict
 from ...sources.model_description import Resize
 from .reading import connected, described, weights, write_resize
 

@@ -23,8 +23,9 @@ from ir_interp.shapes import Array
 from ir_interp.translation.meaning import differences
 
 from ...audit import framework_exporters
-from ...audit.audited_resizes import Found, Inside, Shapes, Unread, Verdict, of_file, with_releases
+from ...audit.audited_resizes import Found, Inside, Shapes, Unread, of_file, with_releases
 from ...audit.framework_exporters import DYNAMIC, NOT_TRIED, ask, concise, failed, judged, not_run
+from ...audit.verdicts import Verdict
 from ...openvino.ir_save import save as save_ir
 from ...runtimes.execution import reason
 from ...runtimes.outcome import Kind

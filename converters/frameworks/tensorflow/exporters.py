@@ -14,8 +14,8 @@ import numpy as np
 from ir_interp.files.kinds import FileKind
 from ir_interp.shapes import Array
 
-from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, ask, asked, random_image
+from ...audit.verdicts import Verdict
 from ...openvino.ir_save import save as save_ir
 from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize

@@ -12,8 +12,8 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import AtRunTime, Sizes
 
-from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import OPSET, Writer, asked, frontend, random_image
+from ...audit.verdicts import Verdict
 from . import reading
 from .conversion import write_resize
 from .tflite_files import known
