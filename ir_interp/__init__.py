@@ -132,7 +132,8 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "converters.audit.audit_report": ("Audit",),
-    "converters.audit.audited_resizes": ("Audited", "Finding", "UnreadResize", "Verdict"),
+    "converters.audit.audited_resizes": ("Audited", "Finding", "UnreadResize"),
+    "converters.audit.verdicts": ("Verdict",),
     "converters.fix": ("Fixed", "Remedy", "RepairedResize"),
     "converters.reports": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
     "converters.reproduce.conformance_kit": ("Kit",),

@@ -28,9 +28,9 @@ from ir_interp.executor.resize import planned, region
 from ir_interp.files.kinds import is_tiff
 from ir_interp.files.memory import resident_bytes
 from ir_interp.files.writing import exists, opened_alone, real
-from ir_interp.large import tiff_images, zarr_arrays
+from ir_interp.large import geotiff, microscopy, zarr_arrays
+from ir_interp.large.geotiff import Raster
 from ir_interp.large.layout import Dealer, Layout, Place, Slices, Work, chosen_chunks, lengths_of, regular
-from ir_interp.large.tiff_images import Raster
 from ir_interp.large.zarr_arrays import ZarrArray
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import ResizeSpec, Sizes
@@ -285,7 +285,7 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
         result = partial
         if isinstance(source, Raster):
             result = partial / "result.tif"
-            tiff_images.write_cloud_optimised(result, source, paths, works)
+            geotiff.write_cloud_optimised(result, source, paths, works)
         elif image is not None:
             zarr_arrays.describe_pyramid(partial, image, works, source.zarr_format)
         journal.finish(result, request.destination)
@@ -298,7 +298,7 @@ def opened(path: Path, destination: Path) -> Source:
     """Return the image at a path that is to become ``destination``. Raises as ``resize_store``."""
     if not is_tiff(path):
         return zarr_arrays.opened(path)
-    return tiff_images.opened_raster(path) if is_tiff(destination) else tiff_images.opened_microscopy(path)
+    return geotiff.opened_raster(path) if is_tiff(destination) else microscopy.opened_microscopy(path)
 
 
 def spec_for(source: Path, destination: Path, call: Call) -> tuple[ResizeSpec, str]:
