@@ -25,7 +25,8 @@ from ..audit.verdicts import deviations, differs
 from ..reports import Compared, ConversionReport, Row, Verification, differing, fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
-from ..verify.model_pairs import WORST, ModelComparison
+from ..verify.model_pairs import ModelComparison
+from ..verify.task_metrics import WORST
 from ..verify.tolerances import HistogramBin, OutputComparison
 from .frame import (
     E,

@@ -35,33 +35,9 @@ from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .run_request import Named
 from .segments import FirstLayer, Located, common
-from .task_metrics import Metric, check_found, chosen, total
+from .task_metrics import InputComparison, by_files, check_found, chosen, total
 from .tolerances import OutputComparison, all_pass, compare, summarised
 from .trials import Trials, trials_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputComparison(Record):
-    """One run of both models on files: ``relative`` is the largest difference, relative to the values of its output."""
-
-    files: tuple[str, ...]
-    relative: float
-    metrics: tuple[Metric, ...]
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """How bad it is: the largest share that changed, then the difference."""
-        return max((metric.changed / max(metric.count, 1) for metric in self.metrics), default=0.0), self.relative
-
-    @property
-    def text(self) -> str:
-        """The files and how far the outputs differ on them, in one line."""
-        metrics = (metric.text for metric in self.metrics)
-        return f"{', '.join(self.files)}: {'; '.join((f'relative difference {self.relative:.3g}', *metrics))}"
-
-
-WORST = 5
-"""The number of inputs that reports show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -237,7 +213,7 @@ def compare_models(
         second=second,
         images=images_fed(both.graph, both.inputs),
         outputs=_with_totals(merged(compared), [pairs for _, pairs in on_task]),
-        inputs=_by_files(on_task),
+        inputs=by_files([_on_files(*run) for run in on_task]),
         resizes=located,
         first_layer=layer,
         shapes=shapes,
@@ -258,17 +234,11 @@ def _with_totals(outputs: Outputs, runs: Sequence[Outputs]) -> Outputs:
     return tuple(replace(output, metrics=each) for output, each in zip(outputs, metrics, strict=True))
 
 
-def _by_files(runs: Sequence[tuple[Mapping[str, Path], Outputs]]) -> tuple[InputComparison, ...]:
-    """Return the runs by their files, if these differ."""
-    if len({tuple(files.values()) for files, _ in runs}) < 2:
-        return ()
-    return tuple(
-        InputComparison(
-            files=tuple(map(str, files.values())),
-            relative=max((output.seen.relative for output in outputs), default=0.0),
-            metrics=tuple(metric for output in outputs for metric in output.metrics),
-        )
-        for files, outputs in runs
+def _on_files(files: Mapping[str, Path], outputs: Outputs) -> InputComparison:
+    return InputComparison(
+        files=tuple(map(str, files.values())),
+        relative=max((output.seen.relative for output in outputs), default=0.0),
+        metrics=tuple(metric for output in outputs for metric in output.metrics),
     )
 
 
@@ -426,7 +396,7 @@ def compare_with(
         first=model,
         second=Path(known.label),
         outputs=_with_totals(merged(compared), [pairs for _, pairs in on_task]),
-        inputs=_by_files(on_task),
+        inputs=by_files([_on_files(*run) for run in on_task]),
         resizes=inner[0] if inner else None,
         first_layer=inner[1] if inner else None,
         shapes=shapes,

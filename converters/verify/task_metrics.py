@@ -50,6 +50,30 @@ class Metric(Record):
         return f"{self.name} ({self.what}): {self.changed:,} of {self.count:,} changed{share}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputComparison(Record):
+    """One run of both models on files: ``relative`` is the largest difference, relative to the values of its output."""
+
+    files: tuple[str, ...]
+    relative: float
+    metrics: tuple[Metric, ...]
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """How bad it is: the largest share that changed, then the difference."""
+        return max((metric.changed / max(metric.count, 1) for metric in self.metrics), default=0.0), self.relative
+
+    @property
+    def text(self) -> str:
+        """The files and how far the outputs differ on them, in one line."""
+        metrics = (metric.text for metric in self.metrics)
+        return f"{', '.join(self.files)}: {'; '.join((f'relative difference {self.relative:.3g}', *metrics))}"
+
+
+WORST = 5
+"""The number of inputs that reports show."""
+
+
 def of_output(first: Array, second: Array) -> tuple[Metric, ...]:
     """Return every metric that an output of two models has: of none for other shapes, and without a class axis."""
     if first.shape != second.shape or first.dtype.kind != "f" or second.dtype.kind != "f" or not first.size:
@@ -217,3 +241,8 @@ def check_found(found: Iterable[Metric], names: Sequence[str], shapes: Sequence[
     for name in names:
         if name not in present:
             raise SpecError(f"--metric {name}: no output has it (shapes {listed}); expected {_NEEDED[name]}")
+
+
+def by_files(runs: Sequence[InputComparison]) -> tuple[InputComparison, ...]:
+    """Return runs if their files differ; else none says more than the whole."""
+    return tuple(runs) if len({run.files for run in runs}) > 1 else ()

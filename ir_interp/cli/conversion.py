@@ -362,7 +362,7 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.reports import Agreement, fed_lines
-    from ir_interp.converters.verify.model_pairs import WORST
+    from ir_interp.converters.verify.task_metrics import WORST
 
     console = Console()
     for line in (*fed_lines(comparison.images), *(f"note: {text}" for text in comparison.notes)):
