@@ -130,7 +130,8 @@ def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
             return Finding(call=call, kind="unexpected", text=shown[:300])
     if answer["code"] not in (0, 1, 2):
         return Finding(call=call, kind="exit code", text=str(answer["code"]))
-    if answer["code"] == 2 and not errors.strip() and "--results" not in call.arguments:  # which hold the errors
+    is_of_folder = not {"--results", "--to"}.isdisjoint(call.arguments)  # whose results hold the errors
+    if answer["code"] == 2 and not errors.strip() and not is_of_folder:
         return Finding(call=call, kind="no reason", text="exit code 2 without an error")
     for whose in ("bytes", "bytes of children"):
         if answer[whose] > _bound() + SPARE_BYTES:
