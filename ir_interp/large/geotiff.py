@@ -103,9 +103,9 @@ class Raster:
     alpha: int | None
     """The number of the band that holds alpha, counted from 1; None if there is none."""
     chunks: Shape
-    idle: list[Any]
+    idle: list[DatasetReader]
     resources: ExitStack
-    masks: list[Any] | None = None
+    masks: list[DatasetReader] | None = None
     """Datasets whose first band is the mask of all bands: those of ``idle``, or of a file beside; None without one."""
 
     @property
@@ -180,7 +180,7 @@ class Raster:
         finally:
             self.idle.append(dataset)
 
-    def _mask(self, dataset: Any, window: Any) -> Array:
+    def _mask(self, dataset: DatasetReader, window: Any) -> Array:
         """Return a piece of the mask, which is in the dataset or in a file beside it."""
         if self.masks is None or self.masks is self.idle:
             return np.asarray(dataset.read_masks(1, window=window))
@@ -235,7 +235,7 @@ def _dataset(name: str) -> DatasetReader:
     return rasterio.open(name, driver=_DRIVER, sharing=False)
 
 
-def _check(dataset: Any, path: Path) -> None:
+def _check(dataset: DatasetReader, path: Path) -> None:
     """Raise ReadError for a raster whose pixels are not plain numbers, or whose place is not a geotransform."""
     problems = {
         "its colours are multiplied by alpha already, which a written file would not say; expected plain colours": (
@@ -260,13 +260,13 @@ def _check(dataset: Any, path: Path) -> None:
             raise ReadError(problem, str(path))
 
 
-def _has_mask(dataset: Any) -> bool:
+def _has_mask(dataset: DatasetReader) -> bool:
     from rasterio.enums import MaskFlags
 
     return any(MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums)
 
 
-def _check_mask(dataset: Any, path: Path) -> None:
+def _check_mask(dataset: DatasetReader, path: Path) -> None:
     """Raise ReadError for a raster with a mask whose pixels may be missing for another reason as well."""
     if any(value is not None for value in dataset.nodatavals):
         raise ReadError("it has both a mask and a nodata value; expected one of them", str(path))
@@ -274,7 +274,7 @@ def _check_mask(dataset: Any, path: Path) -> None:
         raise ReadError("it has both a mask and alpha; expected one of them", str(path))
 
 
-def _masks_beside(path: Path, dataset: Any, stack: ExitStack) -> list[Any] | None:
+def _masks_beside(path: Path, dataset: DatasetReader, stack: ExitStack) -> list[DatasetReader] | None:
     """Return the datasets of a mask beside a GeoTIFF, a GeoTIFF itself; None if there is no such file."""
     masks = list(_beside(path, _MASKS))
     if not masks:
@@ -291,14 +291,14 @@ def _masks_beside(path: Path, dataset: Any, stack: ExitStack) -> list[Any] | Non
     return datasets
 
 
-def _alpha(dataset: Any) -> int | None:
+def _alpha(dataset: DatasetReader) -> int | None:
     from rasterio.enums import ColorInterp
 
     meanings = dataset.colorinterp
     return meanings.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in meanings else None
 
 
-def _chunks(dataset: Any) -> Shape:
+def _chunks(dataset: DatasetReader) -> Shape:
     """Return what is read at once: a tile, or as many strips as are worth a call, of all bands that lie together."""
     rows, columns = dataset.block_shapes[0]
     if columns == dataset.width:
@@ -379,7 +379,7 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
     return bytes(etree.tostring(root))
 
 
-def _add_pixels(band: Any, number: int, sources: Sequence[str]) -> None:
+def _add_pixels(band: etree._Element, number: int, sources: Sequence[str]) -> None:
     for level, name in enumerate(sources):
         parent = etree.SubElement(band, "Overview" if level else "SimpleSource")
         etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = name
@@ -392,7 +392,7 @@ _TYPES = {  # of GDAL, by element type
 }  # fmt: skip
 
 
-def _describe(band: Any, dataset: Any, number: int) -> None:
+def _describe(band: etree._Element, dataset: DatasetReader, number: int) -> None:
     """Add what a file holds about one of its bands."""
     meaning = dataset.colorinterp[number - 1].name
     etree.SubElement(band, "ColorInterp").text = meaning.capitalize()
@@ -411,7 +411,7 @@ def _describe(band: Any, dataset: Any, number: int) -> None:
     _add_tags(band, dataset.tags(number))
 
 
-def _add_tags(parent: Any, tags: dict[str, str]) -> None:
+def _add_tags(parent: etree._Element, tags: dict[str, str]) -> None:
     metadata = etree.SubElement(parent, "Metadata")
     for key, value in tags.items():
         if not key.startswith(_STALE):
