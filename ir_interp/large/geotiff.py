@@ -24,7 +24,7 @@ from lxml import etree
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
-from ir_interp.files.kinds import has_multiplied_colours, is_beside, name_of, opened
+from ir_interp.files.kinds import check_readable, has_multiplied_colours, is_beside, name_of, opened
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.writing import exists
 from ir_interp.large.layout import Layout, Slices, Work
@@ -282,6 +282,7 @@ def _masks_beside(path: Path, dataset: DatasetReader, stack: ExitStack) -> list[
     mask = masks[0]
     if not is_beside(mask, path):
         raise ReadError(f"{mask.name} is outside its folder and is not read", str(path))
+    check_readable(mask)
     name = name_of(stack.enter_context(opened(mask)))
     datasets = [stack.enter_context(_dataset(name)) for _ in range(os.cpu_count() or 1)]
     found, expected = datasets[0], (1, *dataset.shape)
