@@ -20,7 +20,7 @@ from ir_interp.ir.interpolates import known_layers
 from ir_interp.ir.ir_files import Layer, Net
 from ir_interp.plain_text import quote_shell
 from ir_interp.records import Record
-from ir_interp.resize_op import ResizeOp
+from ir_interp.resize_op import ResizeOp, shape_text
 
 from .. import predictions
 from ..onnx.onnx_files import functions_of, inlined, read_outline
@@ -111,7 +111,7 @@ def reshaped_model(path: Path, shapes: Shapes) -> Iterator[Path]:
 def ran(op: ResizeOp, *, was_run: bool) -> str:
     """Return the shape on which a resize was run, or why it was not."""
     if was_run:
-        return f"ran on {list(op.shape or ())}"
+        return f"ran on {shape_text(op.shape)}"
     if op.shape is None:
         return "not run: the rank of its input is unknown"
     if None in op.shape:

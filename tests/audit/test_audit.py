@@ -546,7 +546,7 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
             "not run: its input is [1, 2, ?, ?], choose sizes for its dynamic dimensions",
         )
         (row,) = ir_interp.audit(name, run=True, shapes={"x": (1, 2, 6, 5)}).rows
-        assert row.ran == "ran on [1, 2, 6, 5]"
+        assert row.ran == "ran on 1x2x6x5"
         assert row.seen
     _, printed, _ = command(capsys, "audit", "b.onnx", "--run", "--shape", "x:1,2,6,5")
     assert "predicted, not run" not in printed
