@@ -143,6 +143,8 @@ def _choose(x: ov.Output, op: ResizeOp, run_time: RunTime, policy: FormPolicy, a
 def _decomposed(x: ov.Output, op: ResizeOp, run_time: RunTime, policy: FormPolicy, why: str) -> Resized:
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
+    if x.get_element_type().is_dynamic():
+        raise InexactError(op.name, "OpenVINO", reason="the element type of its input is unknown")
     resized = decompose(OPS, x, op, target=run_time.target, roi=run_time.roi)
     output = _own(resized.output, x)
     return Resized(output=output, form=resized.form, grade=resized.grade, note=why, within=resized.within)

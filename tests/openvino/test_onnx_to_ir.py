@@ -392,3 +392,15 @@ def test_sizes_of_an_unknown_number(tmp_path: Path) -> None:
     feeds = {"x": values(1, 2, 5, 4), "sizes": np.array([1, 2, 7, 9])}
     (expected,) = onnxruntime_outputs(save_model(tmp_path / "four.onnx", text.replace("count", "4")), feeds)
     assert_equal(openvino_outputs(destination, feeds)[0], expected)
+
+
+def test_an_input_of_unknown_type_is_refused(tmp_path: Path) -> None:
+    text = """g (float[1,2,5,6] x, float[8] roi) => (float[1,2,7,9] y) <int64[4] sizes = {1, 2, 7, 9}> {
+        y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, "", sizes)
+    }"""
+    model = onnx.load(save_model(tmp_path / "a.onnx", text))
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UNDEFINED
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(ExceptionGroup) as caught:
+        ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml", verify=False)
+    assert "the element type of its input is unknown" in str(caught.value.exceptions[0])
