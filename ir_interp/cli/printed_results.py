@@ -310,3 +310,9 @@ def _print(summary: Summary, form: str, results: Path) -> None:
         unread = f", {count(summary.errors, 'model')} with errors" if summary.errors else ""
         skipped = f", {count(summary.skipped, 'file')} skipped: already in this format" if summary.skipped else ""
         console.say(f"{count(summary.models, 'model')}, {count(summary.resizes, 'resize')}{unread}{skipped}; {results}")
+    elif form == "none":  # errors are printed all the same
+        failed = [model for model in summary.to_act if model.is_error]
+        for model in failed:
+            print(f"error: {printable(f'{model.file}: {model.problem}')}", file=sys.stderr)
+        if summary.errors > len(failed):
+            print(f"error: {count(summary.errors - len(failed), 'model')} more; {results} has all", file=sys.stderr)

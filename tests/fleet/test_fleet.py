@@ -66,7 +66,9 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
     with Path("r.jsonl").open("ab") as file:
         file.write(b'{"file": "zoo/m')  # it was killed while it wrote this
     (save_model(Path("zoo/m0.onnx"), "g (float[2] X) => (float[2] Y) { Y = Relu (X) }"))
-    assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet") == (2, "", "")
+    code, printed, errors = command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet")
+    assert (code, printed) == (2, "")
+    assert [line.partition(": not ")[0] for line in errors.splitlines()] == [f"error: {Path('zoo', 'broken.onnx')}"]
     again = _lines("r.jsonl")
     assert again[:5] == lines
     assert [Path(line["file"]).name for line in again[5:]] == ["m0.onnx"]
