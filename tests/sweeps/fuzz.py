@@ -130,8 +130,11 @@ def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
             return Finding(call=call, kind="unexpected", text=shown[:300])
     if answer["code"] not in (0, 1, 2):
         return Finding(call=call, kind="exit code", text=str(answer["code"]))
-    is_of_folder = not {"--results", "--to"}.isdisjoint(call.arguments)  # whose results hold the errors
-    if answer["code"] == 2 and not errors.strip() and not is_of_folder:
+    # The errors of many models are printed with their results, if they are not in a file.
+    said = " ".join(answer["printed"].split())
+    if "; please report it" in said:
+        return Finding(call=call, kind="unexpected", text=said[-300:])
+    if answer["code"] == 2 and not errors.strip() and "with errors" not in said and "--results" not in call.arguments:
         return Finding(call=call, kind="no reason", text="exit code 2 without an error")
     for whose in ("bytes", "bytes of children"):
         if answer[whose] > _bound() + SPARE_BYTES:
@@ -178,10 +181,12 @@ def _answer(main: Any, arguments: list[str]) -> dict[str, Any]:
         seconds, clock, after = sum(os.times()[:4]) - start, time.monotonic() - began, _peak()
         sys.stdout.flush()
         sys.stderr.flush()
-        errors.seek(0)
-        said = errors.read().decode(errors="replace")
+        texts = []
+        for stream in (printed, errors):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace")[-20000:])
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024  # the libraries that they load included
-    answer = {"code": code, "errors": said[-20000:], "seconds": seconds, "bytes": after - before}
+    answer = {"code": code, "printed": texts[0], "errors": texts[1], "seconds": seconds, "bytes": after - before}
     return answer | {"bytes of children": children, "clock": clock}
 
 
