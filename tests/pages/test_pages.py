@@ -664,3 +664,17 @@ def test_the_script_filters_and_sorts(tab: Browser, tmp_path: Path, capsys: pyte
         assert tab.value(ROWS) == rows
         assert tab.value("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == direction
     assert tab.complaints == []
+
+
+def test_pictures_of_every_scale_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test picture has as many rows as a scale requires, odd numbers too."""
+    monkeypatch.chdir(tmp_path)
+    for length in range(40, 60):
+        text = f"""g (float[1,3,96,96] x) => (float[1,3,{length},96] y) <int64[4] s = {{1, 3, {length}, 96}}> {{
+            y = Resize <mode = "linear", antialias = 1> (x, "", "", s)
+        }}"""
+        save_model(Path(f"{length}.onnx"), text, 18)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as errors:
+        main(["audit", ".", "--html", "page.html"])
+    assert errors.getvalue() == ""
+    assert "correct" in Path("page.html").read_text(encoding="utf-8")
