@@ -315,7 +315,8 @@ def draw_scene(rows: int, columns: int) -> NDArray[np.uint8]:
     road = 0.42 * (y - 0.6) / 0.4 + 0.01
     middle = 0.78 - 0.1 * (y - 0.6)
     paint((y > 0.62) & (np.abs(x - middle) < road), (104, 104, 110), 0.95 + 0.1 * (grain - 0.9))
-    paint((y > 0.62) & (np.abs(x - middle) < 0.03 * road) & stripes(1 / np.maximum(y - 0.5, 0.1), 1.1, 0.5), (238, 238, 230))
+    dashes = stripes(1 / np.maximum(y - 0.5, 0.1), 1.1, 0.5)  # shorter towards the horizon
+    paint((y > 0.62) & (np.abs(x - middle) < 0.03 * road) & dashes, (238, 238, 230))
     wall = (x > 0.08) & (x < 0.46) & (y > 0.42) & (y < 0.76)
     paint(wall, (182, 96, 72), grain)
     offset = 0.5 * (np.floor(y / 0.018) % 2)
